@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reading many documents by id, in one call, from any document store."""
+
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, TypeVar
+
+from haystack import Document
+from haystack.document_stores.types import DocumentStore
+
+Result = TypeVar("Result")
+
+Reads = Generator[Sequence[str], dict[str, Document], Result]
+"""Work that yields the ids it wants to read, is sent the documents that are there, and returns a result."""
+
+# The cheapest way a store has, first: without vectors, by id, by filter.
+_METHODS = ("get_nodes", "get_documents_by_id")
+
+
+def read_documents(store: DocumentStore, ids: Sequence[str]) -> dict[str, Document]:
+    """
+    Read documents by id in one call.
+
+    :param store: Any document store.
+    :param ids: Ids of documents; nothing is asked of the store when there are none.
+    :returns: The documents that are there, by id.
+    """
+    if not ids:
+        return {}
+    for name in _METHODS:
+        method = getattr(store, name, None)
+        if method is not None:
+            return _by_id(method(list(ids)))
+    return _by_id(store.filter_documents(_id_filter(ids)))
+
+
+async def read_documents_async(store: DocumentStore, ids: Sequence[str]) -> dict[str, Document]:
+    """
+    Read documents by id in one call, without blocking; a store that has no asynchronous side is asked in a thread.
+
+    :param store: Any document store.
+    :param ids: Ids of documents; nothing is asked of the store when there are none.
+    :returns: The documents that are there, by id.
+    """
+    if not ids:
+        return {}
+    for name in _METHODS:
+        method = getattr(store, f"{name}_async", None)
+        if method is not None:
+            return _by_id(await method(list(ids)))
+    method = getattr(store, "filter_documents_async", None)
+    if method is not None:
+        return _by_id(await method(_id_filter(ids)))
+    return await asyncio.to_thread(read_documents, store, ids)
+
+
+def with_reads(work: Reads[Result], store: DocumentStore) -> Result:
+    """
+    Carry out work that reads documents.
+
+    :param work: The work.
+    :param store: Where to read.
+    :returns: The work's result.
+    """
+    try:
+        wanted = next(work)
+        while True:
+            wanted = work.send(read_documents(store, wanted))
+    except StopIteration as done:
+        return done.value
+
+
+async def with_reads_async(work: Reads[Result], store: DocumentStore) -> Result:
+    """
+    Carry out work that reads documents, without blocking.
+
+    :param work: The work.
+    :param store: Where to read.
+    :returns: The work's result.
+    """
+    try:
+        wanted = next(work)
+        while True:
+            wanted = work.send(await read_documents_async(store, wanted))
+    except StopIteration as done:
+        return done.value
+
+
+def _id_filter(ids: Sequence[str]) -> dict[str, Any]:
+    return {"field": "id", "operator": "in", "value": list(ids)}
+
+
+def _by_id(documents: Iterable[Document]) -> dict[str, Document]:
+    return {document.id: document for document in documents}
