@@ -99,8 +99,8 @@ def make_atoms(
     :returns: The pieces of each text.
     """
     divisions: list[Division] = [
-        lambda text, piece: _divide(text, piece, sentence_starts(text[piece[0] : piece[1]], language), Strength.SENTENCE),
-        lambda text, piece: _divide(text, piece, word_starts(text[piece[0] : piece[1]]), Strength.WORD),
+        lambda text, piece: _divide(piece, sentence_starts(text[piece[0] : piece[1]], language), Strength.SENTENCE),
+        lambda text, piece: _divide(piece, word_starts(text[piece[0] : piece[1]]), Strength.WORD),
     ]
     cuttings = [_Cutting(text, _first_pieces(text, boundaries, limit, divisions[0])) for text, boundaries in sources]
     counts = iter(_count_all([(cutting.text, cutting.pieces) for cutting in cuttings], counter))
@@ -193,7 +193,7 @@ def _first_pieces(text: str, boundaries: Mapping[int, Strength], limit: int, div
     return pieces
 
 
-def _divide(text: str, piece: Piece, inside: Sequence[int], strength: Strength) -> list[Piece]:
+def _divide(piece: Piece, inside: Sequence[int], strength: Strength) -> list[Piece]:
     """Cut one piece; its first part keeps the strength that it has."""
     start, stop, own = piece
     edges = [start, *(start + offset for offset in inside), stop]
@@ -211,14 +211,14 @@ def _divide_by_length(text: str, piece: Piece, most: int) -> list[Piece]:
         edge = low + character_edge(text[low:high], position - low) if high - low > 1 else low
         if start + inside[-1] < edge < stop:
             inside.append(edge - start)
-    return _divide(text, piece, inside[1:], Strength.CHARACTER)
+    return _divide(piece, inside[1:], Strength.CHARACTER)
 
 
 def _divide_heavy(cuttings: list[_Cutting], limit: int, counter: TokenCounter, divide: Division) -> bool:
     """Cut the pieces above the limit, and count what they were cut into, all at once; say whether there were any."""
     work = []
     for cutting in cuttings:
-        new = {}
+        new: dict[int, list[Piece]] = {}
         for number in cutting.heavy(limit):
             parts = divide(cutting.text, cutting.pieces[number])
             if len(parts) > 1:
@@ -230,7 +230,7 @@ def _divide_heavy(cuttings: list[_Cutting], limit: int, counter: TokenCounter, d
         pieces: list[Piece] = []
         sizes: list[int] = []
         for number, (piece, count) in enumerate(zip(cutting.pieces, cutting.counts, strict=True)):
-            parts = new.get(number)
+            parts = new.get(number, [])
             pieces += parts or [piece]
             sizes += islice(counts, len(parts)) if parts else [count]
         cutting.pieces, cutting.counts = pieces, sizes

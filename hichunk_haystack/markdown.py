@@ -6,12 +6,12 @@
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyromark
-import regex
 
+from hichunk_haystack.unicode import well_formed
 from hichunk_haystack.units import Strength
 
 _OPTIONS = (
@@ -21,7 +21,7 @@ _OPTIONS = (
     # Without this, "title: x" above the closing "---" of a front matter would be a heading.
     | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
 )
-_LONE_SURROGATE = regex.compile("[\ud800-\udfff]")
+_CONTINUATION = 0b10000000
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough", "Link", "Image", "TableCell", "Superscript", "Subscript"})
 
 
@@ -49,9 +49,8 @@ def parse_markdown(text: str) -> MarkdownStructure:
     :param text: Markdown; any other text gives its paragraphs.
     :returns: The headings and the places to cut.
     """
-    if not text.isascii():
-        text = _LONE_SURROGATE.sub("\ufffd", text)  # no UTF-8 form; the replacement is one character as well
-    return _Reader(text).read()
+    # NUL becomes U+FFFD as CommonMark has it; offsets in characters stay the same.
+    return _Reader(well_formed(text).replace("\0", "\ufffd")).read()
 
 
 class _Reader:
@@ -60,9 +59,9 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.raw = np.frombuffer(text.encode(), dtype=np.uint8)
-        breaks = self.raw == 0x0A
+        breaks = self.raw == ord("\n")
         if "\r" in text:
-            breaks |= (self.raw == 0x0D) & (np.append(self.raw[1:], 0) != 0x0A)
+            breaks |= (self.raw == ord("\r")) & (np.append(self.raw[1:], 0) != ord("\n"))
         self.line_starts: list[int] = [0, *(np.flatnonzero(breaks) + 1).tolist()]
         self.headings: list[tuple[int, int, str | None]] = []
         self.boundaries: dict[int, Strength] = {}
@@ -82,7 +81,9 @@ class _Reader:
                 elif event == "Rule":
                     self.boundary(span["start"], Strength.BLOCK if self.depth == 0 else Strength.LINE)
                 continue
-            kind, value = next(iter(event.items()))
+            kind: str
+            value: Any
+            kind, value = next(iter(cast(dict[str, Any], event).items()))
             if kind in ("Start", "End"):
                 tag = value if isinstance(value, str) else next(iter(value))
                 if tag in _INLINE:
@@ -104,7 +105,7 @@ class _Reader:
         if self.text.isascii():
             return MarkdownStructure(self.headings, self.boundaries)
         # A byte of the form 10xxxxxx goes on with the character of the byte before it.
-        offsets = np.concatenate(([0], np.cumsum((self.raw & 0xC0) != 0x80))).tolist()
+        offsets = np.concatenate(([0], np.cumsum((self.raw & 0b11000000) != _CONTINUATION))).tolist()
         headings = [(offsets[byte], level, title) for byte, level, title in self.headings]
         return MarkdownStructure(headings, {offsets[byte]: strength for byte, strength in self.boundaries.items()})
 

@@ -258,8 +258,13 @@ class _Merging:
         if growth > self.budget - self.used:
             self.note("does_not_fit", hit, node=node.id, needs=growth, left=self.budget - self.used)
             return
-        self.replace(node, [held.id for held in self.below(node.id)])
-        self.note("held", hit, node=node.id, tokens=node.tokens)
+        gone = self.below(node.id)
+        if gone:
+            node.rank = min(held.rank for held in gone)
+            node.score = _best(node.score, *(held.score for held in gone))
+            node.hits = [*(hit_id for held in gone for hit_id in held.hits), *node.hits]
+        self.replace(node, gone)
+        self.note("held", hit, node=node.id, tokens=node.tokens, replaced=[held.id for held in gone])
         self.climb(node)
 
     def can_take(self, parent: Ancestor) -> bool:
@@ -296,19 +301,19 @@ class _Merging:
                 self.steps.append({**step, "used": self.used})
                 return
             gone = self.below(parent.id)
-            first = min((child for child in gone if _is_child(child, parent)), key=lambda child: child.rank)
-            hits = [hit for child in sorted(gone, key=lambda child: child.rank) for hit in child.hits]
+            first = next(child for child in gone if _is_child(child, parent))
+            hits = [hit for child in gone for hit in child.hits]
             score = _best(*(child.score for child in gone))
             node = Held(
                 parent.id, parent.tokens, score, first.rank, node.source_id, hits, node.ancestors[1:], merged=True
             )
-            self.replace(node, [child.id for child in gone])
+            self.replace(node, gone)
             self.steps.append({**step, "replaced": [child.id for child in gone], "used": self.used})
 
-    def replace(self, node: Held, gone: list[str]) -> None:
+    def replace(self, node: Held, gone: list[Held]) -> None:
         """Hold a node in the place of those below it."""
-        for node_id in gone:
-            self.count(self.held.pop(node_id), -1)
+        for below in gone:
+            self.count(self.held.pop(below.id), -1)
         self.held[node.id] = node
         self.count(node, 1)
 
@@ -328,7 +333,7 @@ class _Merging:
             child = above.id
 
     def below(self, node_id: str) -> list[Held]:
-        """What is held below a node; each branch is forgotten, since it is about to be replaced."""
+        """What is held below a node, in rank order; each branch is forgotten, since it is about to be replaced."""
         found = []
         waiting = list(self.branches.pop(node_id, ()))
         while waiting:
@@ -336,7 +341,7 @@ class _Merging:
             if branch in self.held:
                 found.append(self.held[branch])
             waiting += self.branches.pop(branch, ())
-        return found
+        return sorted(found, key=lambda node: node.rank)
 
     def note(self, action: str, hit: Hit, **details: Any) -> None:
         """Write down what became of a hit."""

@@ -4,7 +4,7 @@
 
 """From cut points to nested sections, with those that are too small joined to a neighbour."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -25,7 +25,9 @@ class CutPoint:
 
     def __post_init__(self) -> None:
         if self.offset < 0:
-            msg = f"A cut point's offset is {self.offset}; it counts characters from the start of the source, from 0 on."
+            msg = (
+                f"A cut point's offset is {self.offset}; it counts characters from the start of the source, from 0 on."
+            )
             raise ValueError(msg)
         if self.level < 1:
             msg = f"A cut point's level is {self.level}; levels start at 1 (level 0 is the whole source)."
@@ -96,28 +98,34 @@ def join_small(section: Section, tokens: Sequence[int], minimum: int) -> None:
     def length(part: Section) -> int:
         return tokens[part.end] - tokens[part.start]
 
-    joined: list[Section] = []
-    pending: Section | None = None
-    for child in section.children:
-        if pending is not None:
-            _take_before(child, pending, large=length(child) >= minimum)
-            pending = None
-        if length(child) < minimum:
-            child.children = []
-            pending = child
-        else:
-            joined.append(child)
-    if pending is not None and joined:
-        _take_after(joined[-1], pending.end)
-    elif pending is not None:
-        joined = [pending]
-    section.children = joined
+    section.children = _joined(section.children, length, minimum)
     while len(section.children) == 1:
         only = section.children[0]
         section.titles += only.titles
-        section.children = only.children
+        section.children = _joined(only.children, length, minimum)
     for child in section.children:
         join_small(child, tokens, minimum)
+
+
+def _joined(sections: Sequence[Section], length: Callable[[Section], int], minimum: int) -> list[Section]:
+    """Neighbours put together until none is too small."""
+    joined: list[Section] = []
+    pending: Section | None = None
+    for section in sections:
+        if pending is not None:
+            _take_before(section, pending, large=length(section) >= minimum)
+            pending = None
+        if length(section) < minimum:
+            section.children = []
+            pending = section
+        else:
+            joined.append(section)
+    if pending is None:
+        return joined
+    if not joined:
+        return [pending]
+    _take_after(joined[-1], pending.end)
+    return joined
 
 
 def _take_before(section: Section, small: Section, *, large: bool) -> None:

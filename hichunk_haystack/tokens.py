@@ -5,7 +5,6 @@
 """Counting the tokens of many texts at once."""
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,12 @@ from haystack.tools import ToolsType
 from tokenizers import Tokenizer
 
 from hichunk_haystack.models import resolve_model
+from hichunk_haystack.unicode import well_formed
 
 DEFAULT_TOKENIZER = "sentence-transformers/all-MiniLM-L6-v2"
 
 # Encodings of this many texts are held at once; more make it slower, since they no longer fit the processor's cache.
 _BATCH = 2048
-
-# Python strings may hold lone surrogates, which have no UTF-8 form and which the tokenizer refuses.
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class HuggingFaceTokenCounter:
@@ -100,8 +97,9 @@ class HuggingFaceTokenCounter:
         counts: list[int] = []
         for first in range(0, len(texts), _BATCH):
             batch = texts[first : first + _BATCH]
-            clean = [text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text) for text in batch]
-            encodings = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+            encodings = self._tokenizer.encode_batch_fast(
+                [well_formed(text) for text in batch], add_special_tokens=False
+            )
             counts += [len(encoding) for encoding in encodings]
         return counts
 

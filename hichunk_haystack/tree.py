@@ -261,9 +261,7 @@ class _Measure:
         if self.exact:
             return ends
         starts = [low, *ends[:-1]]
-        texts = [
-            self.text[self.atoms.starts[a] : self.atoms.starts[b]] for a, b in zip(starts, ends, strict=True)
-        ]
+        texts = [self.text[self.atoms.starts[a] : self.atoms.starts[b]] for a, b in zip(starts, ends, strict=True)]
         result = []
         for a, b, count in zip(starts, ends, count_texts(self.counter, texts), strict=True):
             if count > limit and b - a > 1:

@@ -9,8 +9,11 @@ from enum import IntEnum
 import regex
 import sentencex
 
+from hichunk_haystack.unicode import well_formed
+
 _WORD = regex.compile(r"\S+")
 _WIDE_STOPS = "。！？｡．…」』”’）"
+_CLOSING = regex.compile(r"""[*_"'`)\]»”’]+\s+""")
 _GRAPHEME = regex.compile(r"\X")
 
 
@@ -39,14 +42,20 @@ def sentence_starts(text: str, language: str = "en") -> list[int]:
     """
     first = len(text) - len(text.lstrip())
     found: list[int] = []
-    for boundary in sentencex.get_sentence_boundaries(language, text):
+    for boundary in sentencex.get_sentence_boundaries(language, well_formed(text)):
         # The library gives blank lines and gaps of white space as sentences: go on to the next character.
         match = _WORD.search(text, boundary["start_index"])
         if match is None:
             break
         start = match.start()
-        # It also cuts inside of markup ("it.**"), of code ("#![x]") and of addresses: those are no ends of sentences.
-        if start > (found[-1] if found else first) and (text[start - 1].isspace() or text[start - 1] in _WIDE_STOPS):
+        if start and not text[start - 1].isspace() and text[start - 1] not in _WIDE_STOPS:
+            # It also cuts inside of code ("#![x]") and addresses, which end no sentence, and in front of what closes
+            # one ("so.** Then"): there the next one starts behind.
+            closing = _CLOSING.match(text, start)
+            if closing is None:
+                continue
+            start = closing.end()
+        if (found[-1] if found else first) < start < len(text):
             found.append(start)
     return found
 

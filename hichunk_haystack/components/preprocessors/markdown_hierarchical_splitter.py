@@ -28,8 +28,8 @@ class MarkdownHierarchicalSplitter:
 
     from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
 
-    text = "# Kiln\\n\\nFire it slowly. Then let it cool for a day.\\n\\n## Glaze\\n\\nDip the pot for three seconds.\\n"
-    splitter = MarkdownHierarchicalSplitter(leaf_tokens=12, min_leaf_tokens=1)
+    text = "# Kiln\\n\\nFire it slowly. Then let it cool.\\n\\n## Glaze\\n\\nDip the pot for three seconds.\\n"
+    splitter = MarkdownHierarchicalSplitter(leaf_tokens=10, min_leaf_tokens=1)
     for node in splitter.run([Document(content=text)])["documents"]:
         print(node.meta["__level"], node.meta["headings"], node.meta["token_count"])
     ```

@@ -21,7 +21,9 @@ Predictor = Callable[[Document], Prediction]
 _GROUP_CHARACTERS = 500_000
 
 
-def split_documents(documents: Sequence[Document], builder: TreeBuilder, predict: Predictor, key: str) -> list[Document]:
+def split_documents(
+    documents: Sequence[Document], builder: TreeBuilder, predict: Predictor, key: str
+) -> list[Document]:
     """
     Build the tree of each document.
 
@@ -62,13 +64,17 @@ def _usable(documents: Sequence[Document]) -> Iterator[Document]:
     seen: set[str] = set()
     for document in documents:
         if not isinstance(document, Document):
-            msg = f"A splitter takes Haystack Documents, but got a {type(document).__name__}. Wrap texts in Document(...)."
+            msg = (
+                f"A splitter takes Documents, but got a {type(document).__name__}. Wrap texts in Document(content=...)."
+            )
             raise TypeError(msg)
         if document.content is None or not document.content.strip():
             logger.warning("{source} has no text and is left out.", source=describe(document))
         elif document.id in seen:
             logger.warning(
-                "{source} comes twice (id '{id}'); the second one is left out.", source=describe(document), id=document.id
+                "{source} comes twice (id '{id}'); the second one is left out.",
+                source=describe(document),
+                id=document.id,
             )
         else:
             seen.add(document.id)

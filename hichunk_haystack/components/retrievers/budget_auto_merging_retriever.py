@@ -41,8 +41,8 @@ class BudgetAutoMergingRetriever:
     from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
     from hichunk_haystack.components.retrievers import BudgetAutoMergingRetriever
 
-    text = "# Kiln\\n\\nFire it slowly. Then let it cool for a day.\\n\\n# Wheel\\n\\nCentre the clay before you open it.\\n"
-    nodes = MarkdownHierarchicalSplitter(leaf_tokens=12, min_leaf_tokens=1).run([Document(content=text)])["documents"]
+    text = "# Kiln\\n\\nFire it slowly. Then let it cool.\\n\\n# Wheel\\n\\nCentre the clay first.\\n"
+    nodes = MarkdownHierarchicalSplitter(leaf_tokens=10, min_leaf_tokens=1).run([Document(content=text)])["documents"]
     store = InMemoryDocumentStore()
     store.write_documents(nodes)
 

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+import ast
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hichunk_haystack.merging
+from hichunk_haystack.merging import Ancestor, Hit, MergeOptions, MergePlan, merge
+from tests.naive_merge import Text, above, naive_merge
+
+
+def build(shape: Any, prefix: str = "r", parent: Text | None = None) -> Text:
+    """A tree of texts: a number is a leaf of so many words, a list an inner node."""
+    node = Text(prefix, [], parent)
+    if isinstance(shape, int):
+        node.words = [f"{prefix}.{word}" for word in range(shape)]
+    else:
+        node.children = [build(child, f"{prefix}{number}", node) for number, child in enumerate(shape)]
+        node.words = [word for child in node.children for word in child.words]
+    return node
+
+
+def nodes_of(tree: Text) -> list[Text]:
+    return [tree, *(node for child in tree.children for node in nodes_of(child))]
+
+
+def leaves_of(tree: Text) -> list[Text]:
+    return [node for node in nodes_of(tree) if not node.children]
+
+
+def to_hit(node: Text, score: float | None = None) -> Hit:
+    chain = above(node)
+    links = tuple(
+        Ancestor(up.id, len(up.words), len(up.children), len(chain) - 1 - number) for number, up in enumerate(chain)
+    )
+    return Hit(node.id, len(node.words), score, chain[-1].id if chain else node.id, links)
+
+
+def ids(plan: MergePlan) -> list[str]:
+    return [node.id for node in plan.nodes]
+
+
+def run(tree: Any, hits: str, budget: int, **options: Any) -> MergePlan:
+    """Merge the named nodes of one tree."""
+    by_id = {node.id: node for node in nodes_of(build(tree))}
+    return merge([to_hit(by_id[name]) for name in hits.split()], budget, MergeOptions(**options))
+
+
+shapes = st.recursive(st.integers(1, 9), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=12)
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, leaves_only: bool = False) -> tuple[list[Text], int]:
+    trees = [build(shape, f"t{number}-") for number, shape in enumerate(draw(st.lists(shapes, min_size=1, max_size=3)))]
+    pick = leaves_of if leaves_only else nodes_of
+    nodes = [node for tree in trees for node in pick(tree)]
+    hits = draw(st.lists(st.sampled_from(range(len(nodes))), max_size=20))
+    return [nodes[number] for number in hits], draw(st.integers(1, 120))
+
+
+@settings(max_examples=600)
+@given(cases(), st.booleans(), st.integers(1, 3))
+def test_agrees_with_the_naive_rule(case: tuple[list[Text], int], net: bool, min_children: int) -> None:
+    hits, budget = case
+    plan = merge(
+        [to_hit(hit) for hit in hits],
+        budget,
+        MergeOptions(budget_check="net" if net else "paper", min_children=min_children),
+    )
+    assert ids(plan) == [node.id for node in naive_merge(hits, budget, net=net, min_children=min_children)]
+
+
+@settings(max_examples=300)
+@given(cases(), st.sampled_from(["net", "paper"]), st.integers(0, 5))
+def test_an_antichain_within_the_budget_comes_out(case: tuple[list[Text], int], check: Any, overhead: int) -> None:
+    hits, budget = case
+    by_id = {node.id: node for hit in hits for node in [hit, *above(hit)]}
+    plan = merge([to_hit(hit) for hit in hits], budget, MergeOptions(budget_check=check, document_overhead=overhead))
+    held = [by_id[node.id] for node in plan.nodes]
+    assert not any(a in above(b) or b in above(a) or a is b for a, b in combinations(held, 2))
+    words = [word for node in held for word in node.words]
+    assert len(words) == len(set(words))
+    assert plan.used == len(words) + overhead * len(held) <= budget
+    # Every hit that is covered is represented by exactly one node; every other one did not fit and is named.
+    represented = [hit for node in plan.nodes for hit in node.hits]
+    left_out = {step["hit"] for step in plan.steps if step["action"] == "does_not_fit"}
+    distinct = {hit.id for hit in hits}
+    assert len(represented) == len(set(represented))
+    for hit in distinct:
+        assert hit in represented or hit in left_out
+    for node in plan.nodes:
+        assert all(by_id[node.id] in [by_id[hit], *above(by_id[hit])] for hit in node.hits)
+
+
+@given(cases())
+def test_a_plan_is_the_same_each_time_and_changes_nothing(case: tuple[list[Text], int]) -> None:
+    hits = [to_hit(hit, 1.0) for hit in case[0]]
+    before = list(hits)
+    assert merge(hits, case[1]) == merge(hits, case[1])
+    assert hits == before
+
+
+# One section of three leaves of 100 tokens: its threshold is 100 with an empty context and 200 with a full one.
+SECTION = [[100, 100, 100], [100, 100, 100]]
+
+
+def test_two_of_three_children_merge() -> None:
+    # used = 200 of 1000 after the second hit; 200 held >= 300/3 * 1.2 = 120; 100 more fit.
+    plan = run(SECTION, "r00 r01", 1000)
+    assert ids(plan) == ["r0"]
+    assert plan.used == 300
+    merged = plan.steps[-2]
+    assert (merged["action"], merged["held_children"], merged["held_tokens"]) == ("merged", 2, 200)
+    assert merged["threshold"] == pytest.approx(120)
+    assert (merged["needs"], merged["left"]) == (100, 800)
+
+
+def test_one_child_alone_does_not_merge() -> None:
+    # 290 of 300 tokens, but one child.
+    assert ids(run([[290, 5, 5]], "r00", 1000)) == ["r00"]
+
+
+def test_children_too_short_do_not_merge() -> None:
+    # 2 * 10 tokens of 320, threshold 320/3 * 1.02 = 108.8.
+    assert ids(run([[10, 10, 300], 100], "r00 r01", 1000)) == ["r00", "r01"]
+
+
+def test_no_budget_left_no_merge() -> None:
+    # After the second hit 200 of 250 are used: the third leaf, 100 tokens, does not fit any more.
+    assert ids(run(SECTION, "r00 r01", 250)) == ["r00", "r01"]
+
+
+def test_the_net_growth_or_the_whole_parent_must_fit() -> None:
+    # 200 of 310 used, 110 left: the 100 that are added fit, the 300 of the whole parent do not.
+    assert ids(run(SECTION, "r00 r01", 310)) == ["r0"]
+    assert ids(run(SECTION, "r00 r01", 310, budget_check="paper")) == ["r00", "r01"]
+    # 500 - 200 = 300: now the whole parent fits as well.
+    assert ids(run(SECTION, "r00 r01", 500, budget_check="paper")) == ["r0"]
+    assert ids(run(SECTION, "r00 r01", 499, budget_check="paper")) == ["r00", "r01"]
+
+
+@pytest.mark.parametrize(
+    ("filler", "held", "merges"),
+    [
+        # used = 100 + 100 of 1,000,000, as good as empty: threshold 600/3 = 200.
+        (0, "r00 r01", True),
+        # Half full (500 of 1000, the two hits counted): threshold 300 > 200.
+        (300, "r00 r01", False),
+        # The same with three children: used = 600, 600/3 * 1.6 = 320 > 300.
+        (300, "r00 r01 r02", False),
+        # Three children, used = 400 of 1000: 600/3 * 1.4 = 280 <= 300.
+        (100, "r00 r01 r02", True),
+    ],
+)
+def test_the_threshold_rises_with_the_budget_used(filler: int, held: str, merges: bool) -> None:
+    tree = build([[100] * 6])
+    by_id = {node.id: node for node in nodes_of(tree)}
+    hits = [to_hit(by_id[name]) for name in held.split()]
+    if filler:
+        hits.insert(0, Hit("filler", filler))
+    budget = 1000 if filler else 1_000_000
+    if not filler:
+        # With a budget this large the threshold is a hair above 200.
+        hits = [Hit(hit.id, hit.tokens + 1, None, hit.source_id, hit.ancestors) for hit in hits]
+    assert ("r0" in ids(merge(hits, budget))) is merges
+
+
+def test_a_threshold_that_is_met_exactly() -> None:
+    # used = 120 of 600: 300/3 * 1.2 = 120, and 120 are held.
+    assert ids(run([[60, 60, 180]], "r00 r01", 600))[0] == "r0"
+
+
+def test_a_climb_of_three_levels() -> None:
+    # Pairs of leaves under pairs of pairs: each merge makes the next one possible.
+    tree = [[[10, 10], [10, 10]], [[10, 10], [10, 10]]]
+    hits = "r000 r001 r010 r011 r100 r101 r110 r111"
+    plan = run(tree, hits, 1000)
+    assert ids(plan) == ["r"]
+    assert (plan.used, plan.nodes[0].hits) == (80, hits.split())
+    assert [step["node"] for step in plan.steps if step["action"] == "merged"][:3] == ["r00", "r01", "r0"]
+
+
+def test_all_leaves_of_a_document_give_the_root_once() -> None:
+    assert ids(run([[5, 5], [5, 5]], "r00 r01 r10 r11", 100)) == ["r"]
+
+
+def test_an_only_child_stands_for_its_parent() -> None:
+    # r0 has one child r00, which has one child r000: the hit r000 is r0 at once, and with r1 there are two children.
+    plan = run([[[40]], 40, 40], "r000 r1", 1000)
+    assert ids(plan) == ["r"]
+    assert ids(run([[[40]], 40, 400], "r000", 1000)) == ["r0"]
+
+
+def test_two_sources_do_not_touch_each_other() -> None:
+    first, second = build([[30, 30, 30], 90], "a"), build([[30, 30, 30], 90], "b")
+    a = {node.id: to_hit(node) for node in nodes_of(first)}
+    b = {node.id: to_hit(node) for node in nodes_of(second)}
+    plan = merge([a["a00"], b["b01"], a["a02"], b["b1"]], 400)
+    # a0 from two of its leaves; b01 and b1 have different parents: b1 alone is one child of b, b01 none of b.
+    assert ids(plan) == ["a0", "b01", "b1"]
+    assert [node.source_id for node in plan.nodes] == ["a", "b", "b"]
+
+
+def test_a_hit_under_a_held_node_counts_for_it() -> None:
+    tree = build(SECTION)
+    by_id = {node.id: node for node in nodes_of(tree)}
+    plan = merge([to_hit(by_id["r00"], 0.5), to_hit(by_id["r01"], 0.4), to_hit(by_id["r02"], 0.9)], 1000)
+    assert [(node.id, node.score, node.hits) for node in plan.nodes] == [("r0", 0.9, ["r00", "r01", "r02"])]
+
+
+def test_an_ancestor_among_the_hits_takes_the_place_of_what_is_below_it() -> None:
+    assert ids(run(SECTION, "r00 r10 r0", 1000)) == ["r0", "r10"]
+    assert ids(run(SECTION, "r0 r00 r10", 1000)) == ["r0", "r10"]
+
+
+def test_the_same_leaf_twice_counts_once_with_its_best_score() -> None:
+    leaf = leaves_of(build(SECTION))[0]
+    plan = merge([to_hit(leaf, 0.2), to_hit(leaf, 0.9), to_hit(leaf, None)], 1000)
+    assert [(node.id, node.score, node.tokens) for node in plan.nodes] == [("r00", 0.9, 100)]
+
+
+def test_a_hit_that_does_not_fit_is_left_out_and_the_next_is_tried() -> None:
+    plan = run([[300], [80], [30]], "r1 r0 r2", 120)
+    assert ids(plan) == ["r1", "r2"]
+    assert [step["hit"] for step in plan.steps if step["action"] == "does_not_fit"] == ["r0"]
+
+
+def test_each_document_costs_its_overhead() -> None:
+    # 100 + 20 each: two of three fit into 240; merging them to 300 + 20 does not.
+    plan = run(SECTION, "r00 r01 r10", 240, document_overhead=20)
+    assert (ids(plan), plan.used) == (["r00", "r01"], 240)
+    # 340 are just enough for the section: 300 + 20, though three leaves would take 360.
+    assert run(SECTION, "r00 r01 r02", 340, document_overhead=20).used == 320
+
+
+def test_what_is_not_available_is_not_merged_into() -> None:
+    tree = build(SECTION)
+    by_id = {node.id: node for node in nodes_of(tree)}
+    hits = [to_hit(by_id[name]) for name in ("r00", "r01", "r10", "r11")]
+    assert ids(merge(hits, 1000, available=lambda node_id: node_id != "r0")) == ["r00", "r01", "r1"]
+
+
+def test_documents_without_a_tree_pass_through() -> None:
+    assert ids(merge([Hit("x", 10), Hit("y", 10)], 15)) == ["x"]
+
+
+@pytest.mark.parametrize("budget", [0, -5])
+def test_a_budget_that_makes_no_sense(budget: int) -> None:
+    with pytest.raises(ValueError, match=f"budget is {budget}"):
+        merge([], budget)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "best"}, "policy is 'best'; it must be one of 'hichunk'"),
+        ({"budget_check": "gross"}, "budget_check is 'gross'"),
+        ({"min_children": 0}, "min_children is 0"),
+        ({"theta_start": 0.7}, "theta_start is 0.7 and theta_end 0.66"),
+        ({"document_overhead": -1}, "document_overhead is -1"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MergeOptions(**options)
+
+
+def test_the_module_knows_nothing_of_haystack() -> None:
+    tree = ast.parse(Path(hichunk_haystack.merging.__file__).read_text())
+    imported = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    }
+    assert imported == {"collections.abc", "dataclasses", "typing"}

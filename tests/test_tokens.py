@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from pathlib import Path
+
+import pytest
+from haystack.dataclasses import ChatMessage
+from haystack.token_counters import ApproximateTokenCounter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hichunk_haystack.models import ModelNotFoundError
+from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, counter_key, is_additive, warm_up_counter
+
+
+def test_counts_words_without_special_tokens(counter: HuggingFaceTokenCounter) -> None:
+    # a / leaf / is / small / .
+    assert counter.count_texts(["A leaf is small.", "", "kiln"]) == [5, 0, 2]
+
+
+def test_long_texts_are_not_truncated(counter: HuggingFaceTokenCounter) -> None:
+    assert counter.count_texts(["clay " * 10_000]) == [10_000]
+
+
+def test_more_texts_than_one_batch_come_back_in_order(counter: HuggingFaceTokenCounter) -> None:
+    assert counter.count_texts(["clay " * (number % 7) for number in range(5000)]) == [n % 7 for n in range(5000)]
+
+
+def test_lone_surrogates_are_counted(counter: HuggingFaceTokenCounter) -> None:
+    assert counter.count_texts(["clay \ud800 clay"])[0] >= 2
+
+
+def test_is_a_haystack_token_counter(counter: HuggingFaceTokenCounter) -> None:
+    assert counter.count([ChatMessage.from_user("A leaf is small."), ChatMessage.from_system("clay")]) == 6
+
+
+def test_round_trip() -> None:
+    counter = HuggingFaceTokenCounter("some/model")
+    expected = {"type": "hichunk_haystack.tokens.HuggingFaceTokenCounter", "init_parameters": {"model": "some/model"}}
+    assert counter.to_dict() == expected
+    assert HuggingFaceTokenCounter.from_dict(expected).to_dict() == expected
+
+
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    counter = HuggingFaceTokenCounter("no-such/model")  # no error here
+    with pytest.raises(ModelNotFoundError, match=r"no-such/model.*hf download no-such/model"):
+        counter.warm_up()
+
+
+def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"holds no tokenizer\.json"):
+        HuggingFaceTokenCounter(str(tmp_path)).warm_up()
+
+
+def test_additive_only_where_white_space_is_dropped(
+    counter: HuggingFaceTokenCounter, tokenizer_files: dict[str, str]
+) -> None:
+    assert is_additive(counter)
+    assert not is_additive(HuggingFaceTokenCounter(tokenizer_files["bpe"]))
+    assert not is_additive(HuggingFaceTokenCounter(tokenizer_files["unigram"]))
+    assert not is_additive(ApproximateTokenCounter())
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+        | st.sampled_from(["[SEP]", "un", "##x", "é", "字", "!", "\x00", "\u0301", "x" * 120]),
+        max_size=12,
+    ),
+    st.sampled_from([" ", "\n", "\t", "\r\n", "。", "！"]),
+)
+def test_additive_counts_add_up_at_seams(parts: list[str], seam: str) -> None:
+    counter = HuggingFaceTokenCounter()
+    pieces = [part + seam for part in parts]
+    assert sum(counter.count_texts(pieces)) == counter.count_texts(["".join(pieces)])[0]
+
+
+def test_other_haystack_counters_are_asked_text_by_text() -> None:
+    # Four characters to a token, and what the "[user] " in front counts (7 characters: 1) is taken off.
+    assert count_texts(ApproximateTokenCounter(), ["", "x" * 41, "x" * 81]) == [0, 11, 21]
+
+
+def test_equal_counters_have_equal_keys() -> None:
+    assert counter_key(HuggingFaceTokenCounter("a")) == counter_key(HuggingFaceTokenCounter("a"))
+    assert counter_key(HuggingFaceTokenCounter("a")) != counter_key(HuggingFaceTokenCounter("b"))
+    assert counter_key(ApproximateTokenCounter(2)) != counter_key(ApproximateTokenCounter(3))
+
+
+def test_warming_up_a_counter_that_needs_none() -> None:
+    warm_up_counter(ApproximateTokenCounter())
