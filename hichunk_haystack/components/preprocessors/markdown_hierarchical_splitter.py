@@ -88,7 +88,7 @@ class MarkdownHierarchicalSplitter:
         :returns: A dictionary with `documents`: all nodes of all trees, source by source, the root first.
         :raises TypeError: If something in the list is not a `Document`.
         """
-        return {"documents": split_documents(documents, self._builder, _predict, "markdown")}
+        return {"documents": split_documents(documents, self._builder, _predict, "markdown", workers=2)}
 
     def to_dict(self) -> dict[str, Any]:
         """

@@ -5,6 +5,7 @@
 """What all splitters have in common: from documents and a predictor of cut points to trees."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from haystack import Document, logging
@@ -22,7 +23,7 @@ _GROUP_CHARACTERS = 500_000
 
 
 def split_documents(
-    documents: Sequence[Document], builder: TreeBuilder, predict: Predictor, key: str
+    documents: Sequence[Document], builder: TreeBuilder, predict: Predictor, key: str, *, workers: int = 1
 ) -> list[Document]:
     """
     Build the tree of each document.
@@ -33,20 +34,25 @@ def split_documents(
     :param builder: Builds the trees.
     :param predict: Gives a source's cut points and places to cut.
     :param key: What the prediction depends on; it goes into the ids.
+    :param workers: How many groups of documents are worked on at once. Two threads keep the processor busy, since the
+        tokenizer lets go of Python's lock; `predict` has to bear it.
     :returns: All nodes of all trees, source by source, the root first.
     :raises TypeError: If something is not a `Document`.
     """
     settings = f"{key} {builder.key}"
-    nodes: list[Document] = []
-    for group in _groups(_usable(documents)):
+
+    def split(group: list[Document]) -> list[Document]:
         predictions = [predict(source) for source in group]
         trees = builder.build_many(
             (source.content or "", cut_points, boundaries)
             for source, (cut_points, boundaries) in zip(group, predictions, strict=True)
         )
-        for source, tree in zip(group, trees, strict=True):
-            nodes += to_documents(tree, source, settings)
-    return nodes
+        return [
+            node for source, tree in zip(group, trees, strict=True) for node in to_documents(tree, source, settings)
+        ]
+
+    with ThreadPoolExecutor(workers) as pool:
+        return [node for nodes in pool.map(split, _groups(_usable(documents))) for node in nodes]
 
 
 def describe(document: Document) -> str:
