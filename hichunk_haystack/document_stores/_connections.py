@@ -1,0 +1,305 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""Where a store connects to, and the two clients that its code sees: one to call, one to await."""
+
+import asyncio
+import contextvars
+import os
+import threading
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from qdrant_client import AsyncQdrantClient, QdrantClient
+from qdrant_client.http.exceptions import UnexpectedResponse
+
+from ._local_client import LocalClient
+from ._points import MAX_REQUEST_BYTES, split_by_bytes
+from ._shared_places import Hold, SharedPlace
+
+DEFAULT_PATH = "qdrant_data"
+MEMORY = ":memory:"
+
+# Calls that make sense again once a collection that somebody else has removed is there again, empty.
+_DATA_METHODS = frozenset(
+    {"count", "delete", "query_batch_points", "query_points", "query_points_groups", "retrieve", "scroll", "upsert"}
+)
+
+
+# More than one, as several threads may find the collection missing while somebody goes on removing it.
+_RETRIES = 3
+
+
+class Connection(ABC):
+    """A way to the data: calls client methods by name, from threads and from event loops."""
+
+    embedded: bool
+
+    def __init__(self, hold: Hold) -> None:
+        """
+        Connects to nothing yet.
+
+        :param hold: The share in the place that this connection leads to.
+        """
+        self._hold = hold
+        weakref.finalize(self, hold.abandon)
+
+    @abstractmethod
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls a client method and waits for its result."""
+
+    @abstractmethod
+    async def call_async(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """The same without keeping the event loop from its other work."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of the place and closes what needs no event loop for that. The next call connects again."""
+
+    @abstractmethod
+    async def close_async(self) -> None:
+        """Lets go of the place and closes everything. The next call connects again."""
+
+    @contextmanager
+    def exclusive(self) -> Iterator[SharedPlace]:
+        """Keeps the other stores of this process out while a collection is set up."""
+        with self._hold.place() as place:
+            yield place
+
+    @property
+    def survives_fork(self) -> bool:
+        """Whether a forked child may go on with it."""
+        return self._hold.held is not None and self._hold.held.in_memory
+
+
+class EmbeddedConnection(Connection):
+    """Shares the one client of a folder or a memory with every other store of the process."""
+
+    embedded = True
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Waits for its turn, then calls the shared client."""
+        with self._hold.place() as place:
+            return place.run(method, *args, **kwargs)
+
+    async def call_async(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls the shared client in the worker thread of the place, in the caller's context."""
+        place = self._hold.held
+        call = partial(contextvars.copy_context().run, self.call, method, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(place.worker if place else None, call)
+
+    def close(self) -> None:
+        """Lets go of the place. The last store to do so closes the client."""
+        self._hold.let_go()
+
+    async def close_async(self) -> None:
+        """The same in a thread, since it waits for calls that are under way."""
+        await asyncio.to_thread(self.close)
+
+
+class ServerConnection(Connection):
+    """A client of its own for a server, and one for each event loop, as their sockets belong to a loop."""
+
+    embedded = False
+
+    def __init__(self, hold: Hold, params: dict[str, Any]) -> None:
+        """
+        Connects to nothing yet.
+
+        :param hold: The share in the lock of this server.
+        :param params: Arguments for both client classes.
+        """
+        super().__init__(hold)
+        self._params = params
+        self._lock = threading.Lock()
+        self._client: QdrantClient | None = None
+        self._async_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncQdrantClient]
+        self._async_clients = weakref.WeakKeyDictionary()
+
+    def _arguments(self) -> dict[str, Any]:
+        # copies, because the clients write the API key into the dictionaries they are given
+        return {key: {**value} if isinstance(value, dict) else value for key, value in self._params.items()}
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls the client, which is safe under threads."""
+        with self._lock:
+            if self._client is None:
+                self._client = QdrantClient(**self._arguments())
+            client = self._client
+        return getattr(client, method)(*args, **kwargs)
+
+    async def call_async(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Awaits the client of the running loop."""
+        loop = asyncio.get_running_loop()
+        client = self._async_clients.get(loop)
+        if client is None:
+            # the other client has compared versions already
+            client = AsyncQdrantClient(**{**self._arguments(), "check_compatibility": False})
+            self._async_clients[loop] = client
+        return await getattr(client, method)(*args, **kwargs)
+
+    def close(self) -> None:
+        """Closes the client for calls from threads."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):
+                client.close()
+        self._hold.let_go()
+
+    async def close_async(self) -> None:
+        """Closes the client of the running loop as well."""
+        client = self._async_clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            with suppress(Exception):
+                await client.close()
+        await asyncio.to_thread(self.close)
+
+
+def connect(place: dict[str, Any], server_params: Callable[[], dict[str, Any]]) -> Connection:
+    """
+    Decides where a store connects to. No connection is made before the first call.
+
+    An explicit `location`, `url` or `host` wins, then the environment variable `QDRANT_URL`, then the embedded folder
+    of `QDRANT_PATH`, of `path`, or `DEFAULT_PATH`.
+
+    :param place: `location`, `url`, `host`, `path`, `port` and `prefix` of the store.
+    :param server_params: Gives all arguments for a server's client. Called for a server only, so that an embedded
+        store needs no API key. A server named by `QDRANT_URL` falls back on the key of `QDRANT_API_KEY`.
+    :returns: The connection.
+    :raises ValueError: If more than one of `location`, `url`, `host` and `path` is given.
+    """
+    given = [name for name in ("location", "url", "host", "path") if place.get(name)]
+    if len(given) > 1:
+        msg = f"Only one of location, url, host and path can be given, got {', '.join(given)}."
+        raise ValueError(msg)
+
+    location = place.get("location") or ""
+    if location.startswith(MEMORY):
+        # without a name, a memory of its own
+        key = location if location != MEMORY else f"{MEMORY}{uuid.uuid4()}"
+        return EmbeddedConnection(Hold(key, LocalClient))
+
+    explicit = location or place.get("url") or place.get("host")
+    server = explicit or os.environ.get("QDRANT_URL", "").strip()
+    if not server:
+        folder = os.environ.get("QDRANT_PATH", "").strip() or place.get("path") or DEFAULT_PATH
+        folder = os.path.realpath(os.path.expanduser(folder))
+        return EmbeddedConnection(Hold(os.path.normcase(folder), partial(LocalClient, folder)))
+
+    params = server_params()
+    if not explicit:
+        params = {**params, "url": server, "path": None}
+        params["api_key"] = params.get("api_key") or os.environ.get("QDRANT_API_KEY")
+    # docker compose passes a variable that is not set as an empty one
+    params["api_key"] = params.get("api_key") or None
+    return ServerConnection(Hold(f"{server} {place.get('port')} {place.get('prefix')}", None), params)
+
+
+class StoreClient:
+    """
+    What a store calls as its `QdrantClient`.
+
+    Every request for writing points is cut to what a server accepts, and a collection that somebody has removed since
+    the store looked is made again, so that reading from it answers empty.
+    """
+
+    def __init__(self, connection: Connection, restore: Callable[[], Callable[[str], bool] | None]) -> None:
+        """
+        Connects to nothing yet.
+
+        :param connection: Where calls go.
+        :param restore: Weak reference to a function that sees to it that a collection is there, and says whether it
+            is. Weak, so that store and client are no cycle and a forgotten store lets go of its folder at once.
+        """
+        self._connection = connection
+        self._restore = restore
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        _check_method(QdrantClient, name)
+        return partial(self._call, name)
+
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_RETRIES):
+            try:
+                return self._connection.call(method, *args, **kwargs)
+            except Exception as error:
+                if not _restored(error, self._restore, method, kwargs):
+                    raise
+        return self._connection.call(method, *args, **kwargs)
+
+    def upsert(self, collection_name: str, points: list[Any], **kwargs: Any) -> Any:
+        """Writes points, in several requests where one would be too large."""
+        result = None
+        for batch in split_by_bytes(points, MAX_REQUEST_BYTES):
+            result = self._call("upsert", collection_name=collection_name, points=batch, **kwargs)
+        return result
+
+
+class AsyncStoreClient:
+    """The same to await, in the place of an `AsyncQdrantClient`."""
+
+    def __init__(self, connection: Connection, restore: Callable[[], Callable[[str], bool] | None]) -> None:
+        """
+        Connects to nothing yet.
+
+        :param connection: Where calls go.
+        :param restore: As for `StoreClient`.
+        """
+        self._connection = connection
+        self._restore = restore
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        _check_method(AsyncQdrantClient, name)
+        return partial(self._call, name)
+
+    async def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_RETRIES):
+            try:
+                return await self._connection.call_async(method, *args, **kwargs)
+            except Exception as error:
+                if not await asyncio.to_thread(_restored, error, self._restore, method, kwargs):
+                    raise
+        return await self._connection.call_async(method, *args, **kwargs)
+
+    async def upsert(self, collection_name: str, points: list[Any], **kwargs: Any) -> Any:
+        """Writes points, in several requests where one would be too large."""
+        result = None
+        for batch in await asyncio.to_thread(list, split_by_bytes(points, MAX_REQUEST_BYTES)):
+            result = await self._call("upsert", collection_name=collection_name, points=batch, **kwargs)
+        return result
+
+
+def _check_method(client_class: type, name: str) -> None:
+    if name.startswith("_") or not callable(getattr(client_class, name, None)):
+        msg = f"{client_class.__name__} has no method {name!r}"
+        raise AttributeError(msg)
+
+
+def _restored(
+    error: Exception,
+    restore: Callable[[], Callable[[str], bool] | None],
+    method: str,
+    arguments: dict[str, Any],
+) -> bool:
+    """Whether a call failed for want of its collection, and the collection is there now."""
+    function = restore()
+    if method not in _DATA_METHODS or function is None or not _is_not_found(error):
+        return False
+    return function(arguments.get("collection_name", ""))
+
+
+def _is_not_found(error: Exception) -> bool:
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == HTTPStatus.NOT_FOUND
+    code = getattr(error, "code", None)  # of a gRPC error
+    if callable(code):
+        return getattr(code(), "name", "") == "NOT_FOUND"
+    return isinstance(error, ValueError) and "not found" in str(error)
