@@ -1,0 +1,291 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any, Literal
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.token_counters.types import TokenCounter
+
+from hichunk_haystack.atoms import CHARACTERS_PER_TOKEN
+from hichunk_haystack.components.builders.citations import CitationTemplate, headings_of, short_names, source_of
+from hichunk_haystack.components.builders.fitting import choose, cut_to_fit
+from hichunk_haystack.components.builders.passages import Passage, arrange
+from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, is_additive, warm_up_counter
+
+
+@component
+class ContextBuilder:
+    """
+    Builds one string for a prompt from ranked documents, each under a numbered citation line, within a token budget.
+
+    ```text
+    [1] handbook/kiln.md > Firing > Glaze firing
+    Cone 6 takes nine hours up and eighteen hours down.
+
+    [2] handbook/wheel.md > Centring
+    Centre the clay before you open it.
+    ```
+
+    The budget bounds the string as a whole, with citation lines and separators, by the token counter. A document that
+    does not fit is skipped, and the next ones are tried. If not even the best one fits, it is cut at the end of a
+    sentence (else of a word, else of a character); its citation is marked as truncated. Where the budget is too small
+    even for that, the citation line is shortened, then left out. Some tokenizers count any word of more than 100
+    characters as one token: 16 characters take at least one token of the budget here.
+
+    Headings at the start of a document that its citation line holds are not printed again. A line of a document that
+    looks like a citation line ("[2] ...") gets a backslash in front, so that no document can pass text off as another
+    source's. Nothing else is changed.
+
+    ```python
+    from haystack import Document
+
+    from hichunk_haystack.components.builders import ContextBuilder
+
+    documents = [
+        Document(content="# Kiln\\n\\nFire it slowly.", meta={"file_path": "docs/kiln.md", "headings": ["Kiln"]}),
+        Document(content="Centre the clay.", meta={"file_path": "docs/wheel.md"}),
+    ]
+    print(ContextBuilder(token_budget=100).run(documents)["context"])
+    # [1] docs/kiln.md > Kiln
+    # Fire it slowly.
+    #
+    # [2] docs/wheel.md
+    # Centre the clay.
+    ```
+    """
+
+    __module__ = "hichunk_haystack.components.builders"
+
+    def __init__(
+        self,
+        token_budget: int | None = None,
+        *,
+        order: Literal["rank", "reading"] = "rank",
+        separator: str = "\n\n",
+        citation_template: str = "[{number}] {place}",
+        path_parts: int | None = 2,
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        """
+        Create the component.
+
+        :param token_budget: The most tokens of the context; `None` sets no bound.
+        :param order: "rank" shows the documents in the order given. "reading" shows the sources in the order of their
+            best documents, and inside a source by place; neighbours that touch under the same headings share one
+            citation.
+        :param separator: What stands between one document and the next citation line.
+        :param citation_template: The citation line in the style of `str.format`, with the fields `number`, `place`
+            (source, page and headings: "manual.pdf, page 3 > Firing"), `source`, `headings`, `page` and `score`.
+            Headings are shown up to 100 characters each.
+        :param path_parts: How many of the last parts of a file's path to show, more where two files would look the
+            same; `None` shows whole paths.
+        :param token_counter: Counts tokens; by default the tokenizer of all-MiniLM-L6-v2. Use the tokenizer of the
+            model that reads the prompt.
+        :raises ValueError: If an option makes no sense; the message names it.
+        """
+        _check_budget(token_budget)
+        if order not in ("rank", "reading"):
+            msg = f"order is '{order}'; it must be 'rank' or 'reading'."
+            raise ValueError(msg)
+        if path_parts is not None and path_parts < 1:
+            msg = f"path_parts is {path_parts}; it must be at least 1, or None for whole paths."
+            raise ValueError(msg)
+        self.token_budget = token_budget
+        self.order = order
+        self.separator = separator
+        self.citation_template = citation_template
+        self.path_parts = path_parts
+        self.token_counter = token_counter
+        self._template = CitationTemplate(citation_template)
+        self._counter: TokenCounter = token_counter or HuggingFaceTokenCounter()
+
+    def warm_up(self) -> None:
+        """Load the token counter."""
+        warm_up_counter(self._counter)
+
+    @component.output_types(context=str, citations=list[dict[str, Any]], tokens_used=int, documents=list[Document])
+    def run(self, documents: list[Document], token_budget: int | None = None) -> dict[str, Any]:
+        """
+        Build the context.
+
+        :param documents: Documents in rank order, best first. They are not changed; those without text, and one that
+            comes twice, are left out.
+        :param token_budget: Token budget for this run instead of the component's.
+        :returns: A dictionary with:
+            - `context`: the string; empty without documents.
+            - `citations`: for each citation line a dictionary of "number", "source" (the file's whole path, else URL,
+              title or id), "headings", "page", "score" (the best one), "start" and "end" (offsets in the source, in
+              characters, of what is shown; `None` where not known), "tokens" (of what is shown), "truncated" and
+              "document_ids".
+            - `tokens_used`: length of the context in tokens.
+            - `documents`: the documents shown, whole and as they came, in the order of the context. In rank order
+              citation n is the n-th of them.
+        :raises ValueError: If the budget is below 1.
+        """
+        budget = _check_budget(self.token_budget if token_budget is None else token_budget)
+        usable = _usable(documents)
+        context = _Context(usable, self._template, self.separator, self.order, short_names(usable, self.path_parts))
+        if not usable:
+            return {"context": "", "citations": [], "tokens_used": 0, "documents": []}
+        chosen = list(range(len(usable)))
+        if budget is not None:
+            chosen = self._choose(context, budget)
+        return self._answer(context, chosen)
+
+    def _choose(self, context: "_Context", budget: int) -> list[int]:
+        """Numbers of the documents that fit; the best one is cut where it has to be."""
+        if self._weigh([context.text([0])], budget)[0] > budget and not self._cut(context, budget):
+            return []
+        passages = arrange(context.documents, "rank", context.cuts, self._template.shows_headings)
+        lines = [context.line(number, passage) for number, passage in enumerate(passages, 1)]
+        line_tokens = self._weigh([f"{line}\n" for line in lines], budget)
+        text_tokens = self._weigh([self._template.guard(passage.text) for passage in passages], budget)
+        between = self._weigh([self.separator], budget)[0]
+        # In reading order a document may join its neighbour, under whose citation line it stands then.
+        joins = self.order == "reading"
+        costs = [
+            (text if joins else line + text + between, line + text + between)
+            for line, text in zip(line_tokens, text_tokens, strict=True)
+        ]
+        exact = is_additive(self._counter) and self.separator.isspace() and not joins
+        return choose(costs, budget, lambda numbers: self._weigh([context.text(numbers)], budget)[0], exact)
+
+    def _cut(self, context: "_Context", budget: int) -> bool:
+        """Cut the best document so that it fits; `False` if nothing of it does."""
+        passage = context.passages([0])[0]
+        best = passage.documents[0].id
+        for shortness in range(4):
+            context.shortness[best] = shortness
+            line = context.line(1, passage)
+            # A line that takes more than half of the budget makes way for a shorter one.
+            if shortness < 2 and 2 * self._weigh([line], budget)[0] > budget:  # noqa: PLR2004
+                continue
+            context.cuts[best] = cut_to_fit(passage.text, self._fits(context, line, budget))
+            if context.cuts[best]:
+                return True
+        return False
+
+    def _fits(self, context: "_Context", line: str, budget: int) -> Callable[[str], bool]:
+        return lambda text: self._weigh([context.block(line, text)], budget)[0] <= budget
+
+    def _answer(self, context: "_Context", chosen: list[int]) -> dict[str, Any]:
+        passages = context.passages(chosen)
+        text = context.text(chosen)
+        whole, *tokens = self._count([text, *(self._template.guard(passage.text) for passage in passages)])
+        return {
+            "context": text,
+            "citations": [
+                _citation(number, passage, count)
+                for number, (passage, count) in enumerate(zip(passages, tokens, strict=True), 1)
+            ],
+            "tokens_used": whole,
+            "documents": [document for passage in passages for document in passage.documents],
+        }
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        return count_texts(self._counter, texts)
+
+    def _weigh(self, texts: Sequence[str], budget: int) -> list[int]:
+        """Lengths as the budget sees them: in tokens, or by characters where these are too many for the tokens."""
+        weights = [ceil(sum(map(len, text.split())) / CHARACTERS_PER_TOKEN) for text in texts]
+        # What is too long by its characters alone need not be tokenised.
+        counts = iter(self._count([text for text, weight in zip(texts, weights, strict=True) if weight <= budget]))
+        return [max(weight, next(counts)) if weight <= budget else weight for weight in weights]
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Serialise the component.
+
+        :returns: Dictionary with the type and the init parameters.
+        """
+        return default_to_dict(
+            self,
+            token_budget=self.token_budget,
+            order=self.order,
+            separator=self.separator,
+            citation_template=self.citation_template,
+            path_parts=self.path_parts,
+            token_counter=self.token_counter,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "ContextBuilder":
+        """
+        Revive the component.
+
+        :param data: What `to_dict` gave.
+        :returns: The component.
+        """
+        return default_from_dict(cls, data)
+
+
+class _Context:
+    """The string made of some of the documents, given by their ranks."""
+
+    def __init__(
+        self, documents: list[Document], template: CitationTemplate, separator: str, order: str, names: dict[str, str]
+    ) -> None:
+        self.documents = documents
+        self.template = template
+        self.separator = separator
+        self.order = order
+        self.names = names
+        self.cuts: dict[str, int] = {}
+        # What the citation line of a document has to do without: 1 the headings, 2 all but the number, 3 all of it.
+        self.shortness: dict[str, int] = {}
+
+    def passages(self, numbers: Sequence[int]) -> list[Passage]:
+        chosen = [self.documents[number] for number in numbers]
+        return arrange(chosen, self.order, self.cuts, self.template.shows_headings)
+
+    def text(self, numbers: Sequence[int]) -> str:
+        passages = self.passages(numbers)
+        blocks = [self.block(self.line(number, each), each.text) for number, each in enumerate(passages, 1)]
+        return self.separator.join(blocks)
+
+    def block(self, line: str, text: str) -> str:
+        return f"{line}\n{self.template.guard(text)}" if line else self.template.guard(text)
+
+    def line(self, number: int, passage: Passage) -> str:
+        document = passage.documents[0]
+        shortness = self.shortness.get(document.id, 0)
+        if shortness > 1:
+            return self.template.bare(number) if shortness == 2 else ""  # noqa: PLR2004
+        headings = [] if shortness else headings_of(document)
+        return self.template.line(number, document, self.names[source_of(document)], headings)
+
+
+def _citation(number: int, passage: Passage, tokens: int) -> dict[str, Any]:
+    first = passage.documents[0]
+    scores = [float(document.score) for document in passage.documents if document.score is not None]
+    return {
+        "number": number,
+        "source": source_of(first),
+        "headings": headings_of(first),
+        "page": first.meta.get("page_number"),
+        "score": max(scores, default=None),
+        "start": passage.start,
+        "end": passage.end,
+        "tokens": tokens,
+        "truncated": passage.truncated,
+        "document_ids": [document.id for document in passage.documents],
+    }
+
+
+def _usable(documents: Sequence[Document]) -> list[Document]:
+    """The documents that have text, each once."""
+    usable: dict[str, Document] = {}
+    for document in documents:
+        if document.content and not document.content.isspace():
+            usable.setdefault(document.id, document)
+    return list(usable.values())
+
+
+def _check_budget(budget: int | None) -> int | None:
+    if budget is not None and budget < 1:
+        msg = f"token_budget is {budget}; it must be at least 1 token, or None for no bound."
+        raise ValueError(msg)
+    return budget
