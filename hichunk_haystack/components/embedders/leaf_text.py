@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""The text of a leaf as it is embedded: its heading path on a line of its own, then its content."""
+
+import re
+from collections.abc import Sequence
+
+from haystack import Document
+
+_SEPARATOR = " > "
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def text_to_embed(leaf: Document, max_heading_characters: int) -> str | None:
+    """
+    Put the heading path in front of a leaf's content.
+
+    Titles that the leaf's own text starts with are left out: the first leaf of a section begins with its heading line,
+    and said twice it would cost tokens of what the model reads and weigh twice in the vector.
+
+    :param leaf: A leaf, or any document.
+    :param max_heading_characters: Bound for the path, in characters. Titles in the middle go first, then those on top;
+        a single title that is too long is cut.
+    :returns: The text; the content itself where there are no headings.
+    """
+    titles = [" ".join(str(title).split()) for title in leaf.meta.get("headings") or ()]
+    if leaf.content is None or not titles:
+        return leaf.content
+    path = _shorten(_not_in_front([title for title in titles if title], leaf.content), max_heading_characters)
+    return f"{path}\n{leaf.content}" if path else leaf.content
+
+
+def _not_in_front(titles: list[str], content: str) -> list[str]:
+    """Leave out the titles at the end of the path that are the first lines of the content."""
+    wanted = [_words(title) for title in titles]
+    lines: list[str] = []
+    for line in content.splitlines():
+        if len(lines) == len(titles):
+            break
+        if words := _words(line):  # blank lines and the underlines of setext headings have none
+            lines.append(words)
+    for first in range(len(titles)):
+        if lines[: len(titles) - first] == wanted[first:]:
+            return titles[:first]
+    return titles
+
+
+def _words(text: str) -> str:
+    """The words alone: no number signs, emphasis or blanks, upper and lower case alike."""
+    return _NOT_WORDS.sub(" ", text).strip().casefold()
+
+
+def _shorten(titles: Sequence[str], limit: int) -> str:
+    kept = list(titles)
+    while len(kept) > 1 and len(_SEPARATOR.join(kept)) > limit:
+        del kept[(len(kept) - 1) // 2]
+    return _SEPARATOR.join(kept)[:limit].rstrip()
