@@ -84,7 +84,14 @@ def test_make_demo_with_the_users_own_files(tmp_path: Path) -> None:
     (docs / "a.md").write_text("# Warranty\n\nThe warranty covers the pump for 24 months.\n", encoding="utf-8")
     result = subprocess.run(
         # What is installed already is not installed again.
-        ["make", "demo", f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.demo", f"DOCS={docs}", "Q=What's \"covered\"?"],
+        [
+            "make",
+            "demo",
+            f"VENV={sys.prefix}",
+            f"--old-file={sys.prefix}/.demo",
+            f"DOCS={docs}",
+            'Q=What\'s "covered"?',
+        ],
         cwd=REPOSITORY,
         env={**os.environ, "QDRANT_PATH": str(tmp_path / "qdrant")},
         capture_output=True,
@@ -94,7 +101,7 @@ def test_make_demo_with_the_users_own_files(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert "Indexed 1 sources as 1 leaves" in result.stdout
-    assert "What's \"covered\"?" in result.stdout
+    assert 'What\'s "covered"?' in result.stdout
     assert "[1] my files/a.md > Warranty\n" in result.stdout
     assert "covers the pump for 24 months" in result.stdout
 

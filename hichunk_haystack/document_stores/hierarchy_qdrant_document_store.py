@@ -20,6 +20,7 @@ from qdrant_client.http import models as rest
 from tqdm import tqdm
 
 from ._connected_store import ConnectedQdrantDocumentStore
+from ._filters import compact_filter
 from ._points import to_points
 
 
@@ -269,6 +270,26 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
                 )
                 progress.update(len(batch))
         return len(documents)
+
+    def delete_by_filter(self, filters: dict[str, Any]) -> int:
+        """
+        Deletes the documents that match a filter.
+
+        :param filters: A Haystack filter. "in" and "not in" are one condition each, however many values they have.
+        :returns: How many have been deleted.
+        :raises QdrantStoreError: If the store fails.
+        """
+        return super().delete_by_filter(compact_filter(filters))  # type: ignore[arg-type]
+
+    async def delete_by_filter_async(self, filters: dict[str, Any]) -> int:
+        """
+        Deletes the documents that match a filter.
+
+        :param filters: A Haystack filter. "in" and "not in" are one condition each, however many values they have.
+        :returns: How many have been deleted.
+        :raises QdrantStoreError: If the store fails.
+        """
+        return await super().delete_by_filter_async(compact_filter(filters))  # type: ignore[arg-type]
 
     def _batches(self, documents: list[Document]) -> Iterator[list[Document]]:
         for start in range(0, len(documents), self.write_batch_size):
