@@ -2,18 +2,22 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-"""From retrieved documents to hits: their lengths and the nodes above them."""
+"""From retrieved documents to hits: their lengths, their places and the nodes above them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from haystack import Document
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.merging import Ancestor, Hit
+from hichunk_haystack.plans import Ancestor, Hit
 from hichunk_haystack.reading import Reads
 from hichunk_haystack.tokens import count_texts
 from hichunk_haystack.tree import ANCESTORS, CHILDREN, LEVEL, PARENT
+
+# Lengths that are remembered; at 100 bytes each this is 2 MB.
+_MOST_LENGTHS = 20_000
 
 
 @dataclass
@@ -31,16 +35,55 @@ class ResolvedHits:
     missing: list[str]
 
 
-def resolve_hits(documents: Sequence[Document], counter: TokenCounter) -> Reads[ResolvedHits]:
-    """
-    Find each document's length and ancestors.
+class Lengths:
+    """Lengths of documents in tokens: as they carry them, else counted, and remembered as long as the text is equal."""
 
-    Our nodes carry both, and nothing is read. Nodes of Haystack's `HierarchicalDocumentSplitter` name their parent
-    only: the parents of all such hits are read together, level by level, and what has no length is counted.
-    Documents without a tree have no ancestors.
+    def __init__(self, counter: TokenCounter) -> None:
+        """
+        Start with nothing remembered.
+
+        :param counter: Counts what carries no `token_count`.
+        """
+        self._counter = counter
+        self._known: dict[tuple[str, int], int] = {}
+
+    def of(self, documents: Iterable[Document]) -> dict[str, int]:
+        """
+        Find the lengths of documents; those that must be counted are counted together.
+
+        :param documents: Any documents.
+        :returns: Length in tokens by id.
+        """
+        lengths: dict[str, int] = {}
+        uncounted: dict[tuple[str, int], str] = {}
+        for document in documents:
+            tokens = document.meta.get("token_count")
+            if isinstance(tokens, int) and tokens >= 0:
+                lengths[document.id] = tokens
+                continue
+            key = (document.id, hash(document.content))
+            if key in self._known:
+                lengths[document.id] = self._known[key]
+            else:
+                uncounted[key] = document.content or ""
+        if uncounted:
+            if len(self._known) + len(uncounted) > _MOST_LENGTHS:
+                self._known.clear()
+            for key, tokens in zip(uncounted, count_texts(self._counter, list(uncounted.values())), strict=True):
+                lengths[key[0]] = self._known[key] = tokens
+        return lengths
+
+
+def resolve_hits(documents: Sequence[Document], lengths: Lengths) -> Reads[ResolvedHits]:
+    """
+    Find each document's length, place and ancestors.
+
+    Our nodes carry all of it, and nothing is read. Nodes of Haystack's `HierarchicalDocumentSplitter` name their parent
+    only: the parents of all such hits are read together, level by level, what has no length is counted, and offsets,
+    which are relative to the parent there, are added up. Documents without a tree have no ancestors.
 
     :param documents: Retrieved documents in rank order.
-    :param counter: Counts what carries no `token_count`.
+    :param lengths: Where lengths come from.
     :returns: Work that returns the hits.
     """
     read: dict[str, Document] = {}
@@ -51,8 +94,8 @@ def resolve_hits(documents: Sequence[Document], counter: TokenCounter) -> Reads[
         read.update(found)
         missing.update((node_id, None) for node_id in wanted if node_id not in found)
         wanted = [node_id for node_id in _parents(found.values()) if node_id not in read and node_id not in missing]
-    lengths = _lengths([*documents, *read.values()], counter)
-    return ResolvedHits([_hit(document, read, lengths) for document in documents], read, list(missing))
+    resolver = _Resolver(read, lengths.of([*documents, *read.values()]))
+    return ResolvedHits([resolver.hit(document) for document in documents], read, list(missing))
 
 
 def _parents(documents: Iterable[Document]) -> list[str]:
@@ -64,34 +107,87 @@ def _parents(documents: Iterable[Document]) -> list[str]:
     return list(named)
 
 
-def _lengths(documents: Sequence[Document], counter: TokenCounter) -> dict[str, int]:
-    """Length in tokens by id: as carried, else counted."""
-    lengths: dict[str, int] = {}
-    uncounted: dict[str, str] = {}
-    for document in documents:
-        tokens = document.meta.get("token_count")
-        if isinstance(tokens, int):
-            lengths[document.id] = tokens
+@dataclass(frozen=True)
+class _Place:
+    """Where a node is: its source (or the topmost node that is known), its offset there, and what is above it."""
+
+    source_id: str
+    start: int | None
+    above: tuple[Ancestor, ...]
+
+
+class _Resolver:
+    """Makes hits of documents; what siblings share is worked out once."""
+
+    def __init__(self, read: dict[str, Document], lengths: dict[str, int]) -> None:
+        self.read = read
+        self.lengths = lengths
+        self.chains: dict[str, tuple[Ancestor, ...]] = {}
+        self.places: dict[str, _Place] = {}
+
+    def hit(self, document: Document) -> Hit:
+        """One document's hit."""
+        meta = document.meta
+        if ANCESTORS in meta:
+            start, source = meta.get("split_idx_start"), str(meta.get("source_id") or document.id)
+            above = self.carried(meta[ANCESTORS])
+        elif LEVEL in meta or meta.get(PARENT):
+            place = self.place(document)
+            start, source, above = place.start, place.source_id, place.above
         else:
-            uncounted[document.id] = document.content or ""
-    if uncounted:
-        lengths.update(zip(uncounted, count_texts(counter, list(uncounted.values())), strict=True))
-    return lengths
+            start, source, above = meta.get("split_idx_start"), str(meta.get("source_id") or document.id), ()
+        if not isinstance(start, int):
+            start = None
+        end = None if start is None else start + len(document.content or "")
+        # Some rankers score with NumPy's numbers, which JSON has no words for.
+        score = None if document.score is None else float(document.score)
+        return Hit(document.id, self.lengths[document.id], score, source, above, start, end)
+
+    def carried(self, links: Sequence[dict[str, Any]] | None) -> tuple[Ancestor, ...]:
+        """The ancestors that a node of ours carries."""
+        chain: tuple[Ancestor, ...] = ()
+        for link in reversed(links or ()):
+            node_id = link["id"]
+            known = self.chains.get(node_id)
+            if known is None:
+                ancestor = Ancestor(
+                    node_id, link["tokens"], link["children"], link["level"], link.get("start"), link.get("end")
+                )
+                known = self.chains[node_id] = (ancestor, *chain)
+            chain = known
+        return chain
+
+    def place(self, document: Document) -> _Place:
+        """Where a node is that names its parent only."""
+        path = [document]
+        while path[-1].id not in self.places:
+            parent = self.read.get(path[-1].meta.get(PARENT) or "")
+            if parent is None or any(node.id == parent.id for node in path):
+                break
+            path.append(parent)
+        place = self.places.get(path[-1].id)
+        if place is None:
+            top = path[-1]
+            missing = top.meta.get(PARENT)
+            offset = top.meta.get("split_idx_start") if missing else 0
+            place = self.places[top.id] = _Place(missing or top.id, offset if isinstance(offset, int) else None, ())
+        for parent, node in zip(path[:0:-1], path[-2::-1], strict=True):
+            start, offset = place.start, _offset(node, parent)
+            end = None if start is None else start + len(parent.content or "")
+            link = Ancestor(
+                parent.id, self.lengths[parent.id], len(parent.meta.get(CHILDREN) or ()), parent.meta.get(LEVEL, 0),
+                start, end,
+            )  # fmt: skip
+            start = None if start is None or offset is None else start + offset
+            place = self.places[node.id] = _Place(place.source_id, start, (link, *place.above))
+        return place
 
 
-def _hit(document: Document, read: dict[str, Document], lengths: dict[str, int]) -> Hit:
-    carried = document.meta.get(ANCESTORS)
-    if carried is not None:
-        chain = [Ancestor(link["id"], link["tokens"], link["children"], link["level"]) for link in carried]
-        source = document.meta.get("source_id", document.id)
-    else:
-        chain = []
-        seen = {document.id}
-        node = read.get(document.meta.get(PARENT) or "")
-        while node is not None and node.id not in seen:
-            seen.add(node.id)
-            children = len(node.meta.get(CHILDREN) or ())
-            chain.append(Ancestor(node.id, lengths[node.id], children, node.meta.get(LEVEL, 0)))
-            node = read.get(node.meta.get(PARENT) or "")
-        source = chain[-1].id if chain else document.meta.get("source_id", document.id)
-    return Hit(document.id, lengths[document.id], document.score, source, tuple(chain))
+def _offset(node: Document, parent: Document) -> int | None:
+    """Offset of a node in its parent; the one it names, where its text stands there."""
+    text, within = node.content or "", parent.content or ""
+    offset = node.meta.get("split_idx_start")
+    if isinstance(offset, int) and within.startswith(text, offset):
+        return offset
+    found = within.find(text)
+    return None if found < 0 else found

@@ -6,13 +6,16 @@
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 import pyromark
 
+from hichunk_haystack.code import code_boundaries
+from hichunk_haystack.tables import Table, pipe_tables
 from hichunk_haystack.unicode import well_formed
-from hichunk_haystack.units import Strength
+from hichunk_haystack.units import Strength, page_boundaries
 
 _OPTIONS = (
     pyromark.Options.ENABLE_TABLES
@@ -22,6 +25,11 @@ _OPTIONS = (
     | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
 )
 _CONTINUATION = 0b10000000
+_KINDS = {
+    "Paragraph": "paragraph", "Heading": "heading", "BlockQuote": "quote", "List": "list item", "Item": "list item",
+    "CodeBlock": "code", "HtmlBlock": "html", "MetadataBlock": "front matter", "Table": "table row",
+    "TableHead": "table row", "TableRow": "table row", "FootnoteDefinition": "footnote",
+}  # fmt: skip
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough", "Link", "Image", "TableCell", "Superscript", "Subscript"})
 
 
@@ -32,11 +40,16 @@ class MarkdownStructure:
 
     :param headings: (offset in characters of its line, level 1 to 6, title), in order; those inside quotations, lists
         and tables are not headings of the document and are left out.
-    :param boundaries: Offset in characters -> how good a cut there is; each is the start of a line.
+    :param boundaries: Offset in characters -> how good a cut there is; each is the start of a line or of a page.
+    :param tables: The tables, in order.
+    :param kinds: Offset in characters of a block -> what starts there: `paragraph`, `heading`, `list item`,
+        `table row`, `code`, `quote`, `html`, `front matter`, `footnote`. Of several at one place the outermost counts.
     """
 
     headings: list[tuple[int, int, str | None]] = field(default_factory=list)
     boundaries: dict[int, Strength] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
+    kinds: dict[int, str] = field(default_factory=dict)
 
 
 def parse_markdown(text: str) -> MarkdownStructure:
@@ -65,6 +78,11 @@ class _Reader:
         self.line_starts: list[int] = [0, *(np.flatnonzero(breaks) + 1).tolist()]
         self.headings: list[tuple[int, int, str | None]] = []
         self.boundaries: dict[int, Strength] = {}
+        self.tables: list[Table] = []
+        self.kinds: dict[int, str] = {}
+        self.table = [0, 0]
+        self.rows: list[int] = []
+        self.language = ""
         self.depth = 0
         self.after_heading = False
         self.after_table_head = False
@@ -92,22 +110,32 @@ class _Reader:
                     self.start(tag, value, span["start"])
                     as_is = tag in ("CodeBlock", "HtmlBlock", "MetadataBlock")
                 else:
-                    self.end(tag)
+                    self.end(tag, span["end"])
                     if as_is:
                         self.lines(span["start"], span["end"])
                         as_is = False
+                    elif tag == "Paragraph":
+                        self.plain_tables(span["start"], span["end"])
             elif self.title is not None and kind in ("Text", "Code"):
                 self.title.append(value)
         return self.in_characters()
 
     def in_characters(self) -> MarkdownStructure:
         """Give the positions found in characters."""
-        if self.text.isascii():
-            return MarkdownStructure(self.headings, self.boundaries)
-        # A byte of the form 10xxxxxx goes on with the character of the byte before it.
-        offsets = np.concatenate(([0], np.cumsum((self.raw & 0b11000000) != _CONTINUATION))).tolist()
-        headings = [(offsets[byte], level, title) for byte, level, title in self.headings]
-        return MarkdownStructure(headings, {offsets[byte]: strength for byte, strength in self.boundaries.items()})
+        structure = MarkdownStructure(self.headings, self.boundaries, self.tables, self.kinds)
+        if not self.text.isascii():
+            # A byte of the form 10xxxxxx goes on with the character of the byte before it.
+            offsets = np.concatenate(([0], np.cumsum((self.raw & 0b11000000) != _CONTINUATION))).tolist()
+            structure.headings = [(offsets[byte], level, title) for byte, level, title in self.headings]
+            structure.boundaries = {offsets[byte]: strength for byte, strength in self.boundaries.items()}
+            structure.kinds = {offsets[byte]: kind for byte, kind in self.kinds.items()}
+            structure.tables = [
+                Table(offsets[t.start], offsets[t.body], offsets[t.end], tuple(offsets[row] for row in t.rows))
+                for t in self.tables
+            ]
+        for offset, strength in page_boundaries(self.text).items():
+            structure.boundaries.setdefault(offset, strength)
+        return structure
 
     def start(self, tag: str, value: Any, byte: int) -> None:
         """Note a block's start."""
@@ -119,13 +147,28 @@ class _Reader:
             self.boundary(byte, Strength.WORD)
         elif tag != "TableHead":
             self.boundary(byte, Strength.BLOCK if top else Strength.LINE)
+        if tag in _KINDS:
+            self.kinds.setdefault(self.line_start(byte), _KINDS[tag])
+        if tag == "Table":
+            self.table = [self.line_start(byte), 0]
+            self.rows = []
+        elif tag == "TableRow":
+            self.rows.append(self.line_start(byte))
+        elif tag == "CodeBlock":
+            fence = value["CodeBlock"]
+            info = fence.get("Fenced") if isinstance(fence, dict) else None
+            # "rust,no_run", "{.python}", "js title=x"
+            words = (info or "").replace(",", " ").strip("{} ").split()
+            self.language = words[0].lstrip(".") if words else ""
         if tag == "Heading" and top:
             self.title = []
             self.heading = (self.line_start(byte), int(value["Heading"]["level"][1]))
 
-    def end(self, tag: str) -> None:
-        """Note a block's end."""
+    def end(self, tag: str, byte: int) -> None:
+        """Note a block's end, which lies at this byte."""
         self.depth -= 1
+        if tag == "Table" and self.rows:
+            self.tables.append(Table(self.table[0], self.rows[0], byte, tuple(self.rows)))
         if tag == "TableHead":
             self.after_table_head = True
         if tag == "Heading" and self.title is not None:
@@ -147,8 +190,34 @@ class _Reader:
     def lines(self, start: int, end: int) -> None:
         """Note each line of a block that is kept as it is (code, HTML, front matter)."""
         first = bisect_right(self.line_starts, start)
-        for line in self.line_starts[first : bisect_left(self.line_starts, end)]:
-            self.boundaries.setdefault(line, Strength.LINE)
+        edges = self.line_starts[first : bisect_left(self.line_starts, end)]
+        if not self.language:
+            for line in edges:
+                self.boundaries.setdefault(line, Strength.LINE)
+            return
+        found = code_boundaries(self.texts([*edges, end]), self.language)
+        self.language = ""
+        for number, line in enumerate(edges):
+            # The line that opens the fence goes with the first line of code.
+            self.boundaries.setdefault(line, found.get(line, Strength.LINE) if number else Strength.LINE)
+
+    def plain_tables(self, start: int, end: int) -> None:
+        """Note the rows of tables without a line of dashes, which to CommonMark are paragraphs."""
+        if b"|" not in self.raw[start:end].tobytes():
+            return
+        first, last = bisect_right(self.line_starts, start) - 1, bisect_left(self.line_starts, end)
+        for table in pipe_tables(self.texts([*self.line_starts[first:last], end])):
+            self.tables.append(table)
+            self.kinds[table.start] = "table row"
+            if table.start > self.line_starts[first]:
+                self.boundaries.setdefault(table.start, Strength.LINE)
+            for row in table.rows:
+                self.kinds.setdefault(row, "table row")
+                self.boundaries.setdefault(row, Strength.WORD if row == table.body else Strength.LINE)
+
+    def texts(self, edges: list[int]) -> list[tuple[int, str]]:
+        """The lines between edges, each with the byte at which it starts."""
+        return [(a, self.raw[a:b].tobytes().decode(errors="replace")) for a, b in pairwise(edges)]
 
     def line_start(self, byte: int) -> int:
         """Byte at which the line starts that holds this one."""

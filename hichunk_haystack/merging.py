@@ -5,162 +5,12 @@
 """Merging ranked hits upwards within a token budget: a pure function of hits, lengths and budget."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-# Thresholds are products of floats; a sum of whole tokens that equals one must not fail by a rounding error.
-_ROUNDING = 1e-9
+from hichunk_haystack.plans import Ancestor, Held, Hit, MergePlan
+from hichunk_haystack.policies import POLICIES, Candidate, Condition, MergeOptions, at_least
 
-
-@dataclass(frozen=True, slots=True)
-class Ancestor:
-    """
-    What a merge must know of a node above a hit.
-
-    :param id: The node's id.
-    :param tokens: Its length in tokens.
-    :param children: How many children it has.
-    :param level: Its level; 0 for the root.
-    """
-
-    id: str
-    tokens: int
-    children: int
-    level: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """
-    A retrieved node.
-
-    :param id: The node's id.
-    :param tokens: Its length in tokens.
-    :param score: Its score, where it has one.
-    :param source_id: The source it belongs to.
-    :param ancestors: The nodes above it, its parent first, the root last; empty for a document without a tree.
-    """
-
-    id: str
-    tokens: int
-    score: float | None = None
-    source_id: str = ""
-    ancestors: tuple[Ancestor, ...] = ()
-
-
-@dataclass(frozen=True)
-class MergeOptions:
-    """
-    How to merge.
-
-    :param policy: A key of `POLICIES`.
-    :param budget_check: What must fit into the budget left for a merge into p: "net", the tokens it adds (len(p) less
-        what is held under p), or "paper", all of len(p).
-    :param min_children: Held children that a merge needs ("hichunk").
-    :param theta_start: Share of the parent's length that the held children must have with an empty context.
-    :param theta_end: The same with a full one.
-    :param document_overhead: Tokens that each node costs besides its own (a citation line, a separator).
-    :raises ValueError: If an option makes no sense; the message names it.
-    """
-
-    policy: str = "hichunk"
-    budget_check: Literal["net", "paper"] = "net"
-    min_children: int = 2
-    theta_start: float = 1 / 3
-    theta_end: float = 2 / 3
-    document_overhead: int = 0
-
-    def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            msg = f"policy is '{self.policy}'; it must be one of {', '.join(map(repr, POLICIES))}."
-            raise ValueError(msg)
-        if self.budget_check not in ("net", "paper"):
-            msg = f"budget_check is '{self.budget_check}'; it must be 'net' or 'paper'."
-            raise ValueError(msg)
-        if self.min_children < 1:
-            msg = f"min_children is {self.min_children}; it must be at least 1."
-            raise ValueError(msg)
-        if not 0 <= self.theta_start <= self.theta_end:
-            msg = f"theta_start is {self.theta_start} and theta_end {self.theta_end}; 0 <= start <= end must hold."
-            raise ValueError(msg)
-        if self.document_overhead < 0:
-            msg = f"document_overhead is {self.document_overhead}; it counts tokens, from 0 on."
-            raise ValueError(msg)
-
-
-@dataclass
-class Held:
-    """
-    A node of the plan.
-
-    :param id: The node's id.
-    :param tokens: Its length in tokens; what is left of it when it is truncated.
-    :param score: Best score of the hits that it stands for.
-    :param rank: Place of the first hit that it stands for.
-    :param source_id: The source it belongs to.
-    :param hits: Ids of the hits that it stands for, in rank order.
-    :param ancestors: The nodes above it, its parent first.
-    :param merged: Whether it was not a hit itself, and so has to be fetched.
-    :param truncated: Whether it has to be cut to `tokens`.
-    """
-
-    id: str
-    tokens: int
-    score: float | None
-    rank: int
-    source_id: str
-    hits: list[str]
-    ancestors: tuple[Ancestor, ...]
-    merged: bool = False
-    truncated: bool = False
-
-
-@dataclass
-class MergePlan:
-    """
-    What to return.
-
-    :param nodes: An antichain (no node above another) in rank order, within the budget.
-    :param used: Tokens that the nodes take.
-    :param budget: Tokens that were allowed.
-    :param steps: What happened, in order, as plain dicts.
-    """
-
-    nodes: list[Held]
-    used: int
-    budget: int
-    steps: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """
-    A merge that is being considered.
-
-    :param parent: The node to merge into.
-    :param held_children: How many of its children are held.
-    :param held_tokens: Sum of their lengths in tokens.
-    :param fill: Share of the budget that is used.
-    """
-
-    parent: Ancestor
-    held_children: int
-    held_tokens: int
-    fill: float
-
-
-Policy = Callable[[Candidate, MergeOptions], tuple[bool, float]]
-
-
-def _hichunk(candidate: Candidate, options: MergeOptions) -> tuple[bool, float]:
-    """HiChunk's Auto-Merge (arXiv 2509.11552): enough children, and long enough for how full the context is."""
-    share = options.theta_start + (options.theta_end - options.theta_start) * candidate.fill
-    threshold = candidate.parent.tokens * share
-    long_enough = candidate.held_tokens >= threshold - _ROUNDING * max(1.0, threshold)
-    return candidate.held_children >= options.min_children and long_enough, threshold
-
-
-POLICIES: dict[str, Policy] = {"hichunk": _hichunk}
+__all__ = ["Ancestor", "Held", "Hit", "MergeOptions", "MergePlan", "merge"]
 
 
 def merge(
@@ -169,21 +19,28 @@ def merge(
     options: MergeOptions | None = None,
     *,
     available: Callable[[str], bool] | None = None,
+    cut: Callable[[str, int], int] | None = None,
 ) -> MergePlan:
     """
     Take hits in rank order and merge them upwards while the budget lasts.
 
-    The rule is the Auto-Merge of HiChunk (arXiv 2509.11552). A hit that is held already, or that lies under a node that
-    is held, is skipped; an only child stands for its parent; each hit that fits is held, and then its ancestors are
-    tried one by one: a parent takes the place of all that is held under it when the policy says so and the budget can
-    take it. A hit that does not fit is left out, and the next ones are tried.
+    The rule is the Auto-Merge of HiChunk (arXiv 2509.11552), with other policies in the place of its conditions where
+    the options say so. A hit that is held already, or that lies under a node that is held, is skipped; each hit that
+    fits is held, and then its ancestors are tried one by one: a parent takes the place of all that is held under it
+    when the policy says so and the budget can take it.
 
     A hit that occurs twice counts once, with its best score. A hit with hits below it that are held takes their place.
+    When no hit fits, the best one is cut to the budget, so that the answer is not empty, even if nothing is left then
+    for its overhead.
+
+    It takes time in proportion to the number of hits and the depth of their trees, but for sorting.
 
     :param hits: Hits in rank order, best first.
     :param budget: The most tokens that may come out, overhead included.
     :param options: How to merge; HiChunk's rule with the net growth by default.
     :param available: Says of a node's id whether it can be merged into; by default all can.
+    :param cut: Says to how many tokens a hit can be cut, given its id and the most that is allowed (0 when it can't
+        be); by default to just what is allowed.
     :returns: The plan.
     :raises ValueError: If the budget is below 1.
 
@@ -198,155 +55,283 @@ def merge(
     if budget < 1:
         msg = f"The token budget is {budget}; it must be at least 1."
         raise ValueError(msg)
-    merging = _Merging(budget, options or MergeOptions(), available)
-    for rank, hit in enumerate(_distinct(hits)):
-        merging.take(hit, rank)
-    nodes = sorted(merging.held.values(), key=lambda node: node.rank)
-    return MergePlan(nodes, merging.used, budget, merging.steps)
+    merging = _Merging(budget, options or MergeOptions(), available, cut)
+    ranked = _distinct(hits)
+    for rank in _turns(ranked, merging.options.top_parents):
+        merging.take(ranked[rank], rank)
+    if not merging.held:
+        # Something is better than nothing: the best hit that can be cut. Where the overhead would leave no room for it,
+        # it counts for nothing: what shows the answer has to do without a citation line.
+        if merging.room("") <= merging.overhead:
+            merging.overhead = 0
+        any(merging.truncate(hit, rank) for rank, hit in enumerate(ranked))
+    nodes = list(merging.held.values())
+    for node in nodes:
+        node.ranks.sort()
+        node.hits = [ranked[rank].id for rank in node.ranks]
+    ordered = _by_position(nodes) if merging.options.order == "document" else sorted(nodes, key=_rank)
+    return MergePlan(ordered, merging.used, budget, ranked, merging.steps)
 
 
 def _distinct(hits: Iterable[Hit]) -> list[Hit]:
     """Each hit once, at its first place, with its best score."""
     found: dict[str, Hit] = {}
     for hit in hits:
-        known = found.get(hit.id)
-        if known is None:
-            found[hit.id] = hit
-        elif _best(known.score, hit.score) != known.score:
-            found[hit.id] = Hit(known.id, known.tokens, hit.score, known.source_id, known.ancestors)
+        known = found.setdefault(hit.id, hit)
+        if known is not hit and _better(hit.score, known.score):
+            found[hit.id] = known._replace(score=hit.score)
     return list(found.values())
 
 
-def _best(*scores: float | None) -> float | None:
-    return max((score for score in scores if score is not None), default=None)
+def _better(score: float | None, other: float | None) -> bool:
+    return score is not None and (other is None or score > other)
+
+
+def _turns(hits: list[Hit], top_parents: int | None) -> Iterable[int]:
+    """Ranks in the order in which hits are taken: the best hit of each of the best parents first."""
+    if top_parents is None:
+        return range(len(hits))
+    best: dict[str, int] = {}
+    for rank, hit in enumerate(hits):
+        best.setdefault(hit.ancestors[0].id if hit.ancestors else hit.id, rank)
+    first = list(best.values())[:top_parents]
+    return [*first, *sorted(set(range(len(hits))).difference(first))]
+
+
+def _by_position(nodes: list[Held]) -> list[Held]:
+    """Sources by their best hit, nodes of a source by position; those without a position at its end."""
+    best: dict[str, int] = {}
+    for node in nodes:
+        best[node.source_id] = min(node.ranks[0], best.get(node.source_id, node.ranks[0]))
+    return sorted(
+        nodes,
+        key=lambda node: (best[node.source_id], node.start is None, node.start or 0, node.end or 0, node.rank),
+    )
+
+
+def _rank(node: Held) -> int:
+    return node.rank
+
+
+class _Node:
+    """A node that the hits have made known, with sums over what is held below it."""
+
+    held: Held | None = None
+    cost_below = 0
+    held_children = 0
+    held_tokens = 0
+
+    def __init__(self, link: Ancestor, parent: "_Node | None") -> None:
+        self.link = link
+        self.parent = parent
 
 
 class _Merging:
-    """The state of one merge: what is held, and sums along the ancestors, so that each step costs the tree's depth."""
+    """The state of one merge. Each step costs the tree's depth; what is replaced is never looked at again."""
 
-    def __init__(self, budget: int, options: MergeOptions, available: Callable[[str], bool] | None) -> None:
+    def __init__(
+        self,
+        budget: int,
+        options: MergeOptions,
+        available: Callable[[str], bool] | None,
+        cut: Callable[[str, int], int] | None,
+    ) -> None:
         self.budget = budget
         self.options = options
+        self.overhead = options.document_overhead
+        self.policy = POLICIES[options.policy]
         self.available = available
+        self.cut = cut
+        self.source_cap = options.source_cap(budget) if options.max_share_per_source is not None else None
+        self.limited = bool(options.max_merge_level or self.source_cap or available)
         self.used = 0
+        self.used_by: dict[str, int] = {}
         self.held: dict[str, Held] = {}
+        self.known: dict[str, _Node] = {}
+        # Not in the nodes, which name their parents: without circles they are freed as soon as the merge is done.
+        self.branches: dict[str, list[_Node]] = {}
+        self.ended = False
         self.steps: list[dict[str, Any]] = []
-        # For each node: cost of all that is held below it; number and tokens of its held children; and those of its
-        # children that are held or have something held below them.
-        self.cost_below: dict[str, int] = {}
-        self.held_children: dict[str, int] = {}
-        self.held_tokens: dict[str, int] = {}
-        self.branches: dict[str, dict[str, None]] = {}
 
-    def cost(self, tokens: int) -> int:
-        """Tokens that a node takes of the budget."""
-        return tokens + self.options.document_overhead
+    def room(self, source_id: str) -> int:
+        """Tokens that a source may still take."""
+        left = self.budget - self.used
+        return left if self.source_cap is None else min(left, self.source_cap - self.used_by.get(source_id, 0))
 
     def take(self, hit: Hit, rank: int) -> None:
         """Hold a hit if it is new and fits, then climb."""
-        holder = next((node for node in (hit.id, *(above.id for above in hit.ancestors)) if node in self.held), None)
-        if holder is not None:
-            self.held[holder].hits.append(hit.id)
-            self.held[holder].score = _best(self.held[holder].score, hit.score)
-            self.note("covered", hit, by=holder)
+        node = self.known.get(hit.id)
+        holder = self.holder(hit, node)
+        if holder is not None and not holder.truncated:
+            holder.ranks.append(rank)
+            if _better(hit.score, holder.score):
+                holder.score = hit.score
+            self.note("covered", hit, node=holder.id)
             return
-        node = Held(hit.id, hit.tokens, hit.score, rank, hit.source_id, [hit.id], hit.ancestors)
-        while node.ancestors and node.ancestors[0].children == 1 and self.can_take(node.ancestors[0]):
-            parent = node.ancestors[0]
-            node.id, node.tokens, node.ancestors, node.merged = parent.id, parent.tokens, node.ancestors[1:], True
-        growth = self.cost(node.tokens) - self.cost_below.get(node.id, 0)
-        if growth > self.budget - self.used:
-            self.note("does_not_fit", hit, node=node.id, needs=growth, left=self.budget - self.used)
+        if self.ended:
+            self.note("not_tried", hit)
             return
-        gone = self.below(node.id)
-        if gone:
-            node.rank = min(held.rank for held in gone)
-            node.score = _best(node.score, *(held.score for held in gone))
-            node.hits = [*(hit_id for held in gone for hit_id in held.hits), *node.hits]
-        self.replace(node, gone)
-        self.note("held", hit, node=node.id, tokens=node.tokens, replaced=[held.id for held in gone])
-        self.climb(node)
+        source, left = hit.source_id or hit.id, self.budget - self.used
+        growth = hit.tokens + self.overhead - (0 if node is None else node.cost_below)
+        room = left if self.source_cap is None else self.room(source)
+        if growth > room:
+            reason = "budget" if growth > left else "source_share"
+            overflow = self.options.overflow if reason == "budget" else "skip"
+            if overflow == "truncate" and self.truncate(hit, rank):
+                return
+            self.note("does_not_fit", hit, reason=reason, needs=growth, left=room)
+            self.ended = overflow == "stop"
+            return
+        gone: list[Held] = []
+        if node is None:
+            node = self.make_known(hit)
+        else:
+            gone = self.below(node)
+        place = min(rank, gone[0].rank) if gone else rank
+        held = Held(hit.id, hit.tokens, hit.score, place, source, [rank], hit.start, hit.end)
+        self.hold(node, held, gone)
+        self.note("held", hit, node=hit.id, tokens=hit.tokens, replaced=[below.id for below in gone])
+        self.climb(node, held)
 
-    def can_take(self, parent: Ancestor) -> bool:
-        """Whether a node may be fetched, and fits."""
-        growth = self.cost(parent.tokens) - self.cost_below.get(parent.id, 0)
-        return growth <= self.budget - self.used and (self.available is None or self.available(parent.id))
+    def holder(self, hit: Hit, node: _Node | None) -> Held | None:
+        """What is held of the hit and the nodes above it."""
+        if node is None:
+            for link in hit.ancestors:
+                node = self.known.get(link.id)
+                if node is not None:
+                    break
+        while node is not None and node.held is None:
+            node = node.parent
+        return None if node is None else node.held
 
-    def climb(self, node: Held) -> None:
+    def truncate(self, hit: Hit, rank: int) -> bool:
+        """Hold a hit cut to the room that there is, and end; not one above what is held, which would be lost."""
+        source = hit.source_id or hit.id
+        allowed = self.room(source) - self.overhead
+        node = self.known.get(hit.id)
+        if allowed < 1 or (node is not None and self.below(node)):
+            return False
+        tokens = min(hit.tokens, allowed) if self.cut is None else min(self.cut(hit.id, allowed), allowed)
+        if tokens < 1:
+            return False
+        cut = tokens < hit.tokens
+        held = Held(hit.id, tokens, hit.score, rank, source, [rank], hit.start, hit.end, truncated=cut)
+        self.hold(node or self.make_known(hit), held, [])
+        action = "truncated" if cut else "held"
+        self.note(action, hit, node=hit.id, tokens=tokens, of=hit.tokens, allowed=allowed, replaced=[])
+        self.ended = True
+        return True
+
+    def climb(self, node: _Node, held: Held) -> None:
         """Merge into the ancestors as far as they allow it."""
-        while node.ancestors:
-            parent = node.ancestors[0]
+        options, hit, climbed, only_child = self.options, held.id, 0, True
+        while (parent := node.parent) is not None:
+            link = parent.link
+            only_child = only_child and link.children == 1
             candidate = Candidate(
-                parent, self.held_children[parent.id], self.held_tokens[parent.id], self.used / self.budget
-            )
-            wanted, threshold = POLICIES[self.options.policy](candidate, self.options)
-            growth = self.cost(parent.tokens) - self.cost_below[parent.id]
-            needs = growth if self.options.budget_check == "net" else self.cost(parent.tokens)
-            left = self.budget - self.used
-            there = self.available is None or self.available(parent.id)
-            merges = wanted and max(needs, growth) <= left and there
-            step = {
+                link.tokens, link.children, link.level, parent.held_children, parent.held_tokens,
+                self.used / self.budget, climbed, only_child,
+            )  # fmt: skip
+            asked = self.policy(candidate, options)
+            if asked is None:
+                return
+            growth, left = link.tokens + self.overhead - parent.cost_below, self.budget - self.used
+            # An only child has all of its parent's text: nothing more has to be taken in, whole or not.
+            needs = growth if options.budget_check == "net" or only_child else link.tokens + self.overhead
+            conditions = [*asked, at_least("budget", left, needs)]
+            if self.limited:
+                conditions += self.limits(link, growth, held.source_id)
+            merges = False not in [condition["met"] for condition in conditions]
+            step: dict[str, Any] = {
                 "action": "merged" if merges else "not_merged",
-                "node": parent.id,
-                "tokens": parent.tokens,
-                "held_children": candidate.held_children,
-                "children": parent.children,
-                "held_tokens": candidate.held_tokens,
-                "threshold": threshold,
+                "hit": hit,
+                "node": link.id,
+                "level": link.level,
+                "tokens": link.tokens,
+                "children": link.children,
+                "held_children": parent.held_children,
+                "held_tokens": parent.held_tokens,
+                "threshold": asked[-1]["needs"] if asked else None,
                 "needs": needs,
                 "left": left,
-                "available": there,
+                "conditions": conditions,
+                "used": self.used,
             }
+            self.steps.append(step)
             if not merges:
-                self.steps.append({**step, "used": self.used})
                 return
-            gone = self.below(parent.id)
-            first = next(child for child in gone if _is_child(child, parent))
-            hits = [hit for child in gone for hit in child.hits]
-            score = _best(*(child.score for child in gone))
-            node = Held(
-                parent.id, parent.tokens, score, first.rank, node.source_id, hits, node.ancestors[1:], merged=True
-            )
-            self.replace(node, gone)
-            self.steps.append({**step, "replaced": [child.id for child in gone], "used": self.used})
+            gone = self.below(parent)
+            place = next(below.rank for below in gone if self.known[below.id].parent is parent)
+            held = Held(link.id, link.tokens, None, place, held.source_id, [], link.start, link.end, merged=True)
+            self.hold(parent, held, gone)
+            step["used"], step["replaced"] = self.used, [below.id for below in gone]
+            node, climbed = parent, climbed + 1
 
-    def replace(self, node: Held, gone: list[Held]) -> None:
+    def limits(self, parent: Ancestor, growth: int, source_id: str) -> list[Condition]:
+        """What a merge is bound by besides the policy and the budget."""
+        limits = []
+        if self.options.max_merge_level:
+            limits.append(at_least("level", parent.level, self.options.max_merge_level))
+        if self.source_cap is not None:
+            limits.append(at_least("source_share", self.source_cap - self.used_by.get(source_id, 0), growth))
+        if self.available is not None:
+            limits.append(at_least("in_store", int(self.available(parent.id)), 1))
+        return limits
+
+    def hold(self, node: _Node, held: Held, gone: list[Held]) -> None:
         """Hold a node in the place of those below it."""
+        growth = held.tokens + self.overhead - node.cost_below
         for below in gone:
-            self.count(self.held.pop(below.id), -1)
-        self.held[node.id] = node
-        self.count(node, 1)
+            if _better(below.score, held.score):
+                held.score = below.score
+            held.ranks += below.ranks
+            self.known[below.id].held = None
+            del self.held[below.id]
+        node.held = self.held[held.id] = held
+        node.cost_below = 0
+        self.used += growth
+        # What a merge replaces is of the same source.
+        self.used_by[held.source_id] = self.used_by.get(held.source_id, 0) + growth
+        above = node.parent
+        if above is not None:
+            above.held_children += 1
+            above.held_tokens += held.tokens
+        while above is not None:
+            above.cost_below += growth
+            above = above.parent
 
-    def count(self, node: Held, sign: int) -> None:
-        """Add a node to the sums along its ancestors, or take it off."""
-        cost = sign * self.cost(node.tokens)
-        self.used += cost
-        if node.ancestors:
-            parent = node.ancestors[0].id
-            self.held_children[parent] = self.held_children.get(parent, 0) + sign
-            self.held_tokens[parent] = self.held_tokens.get(parent, 0) + sign * node.tokens
-        child = node.id
-        for above in node.ancestors:
-            self.cost_below[above.id] = self.cost_below.get(above.id, 0) + cost
-            if sign > 0:
-                self.branches.setdefault(above.id, {})[child] = None
-            child = above.id
-
-    def below(self, node_id: str) -> list[Held]:
-        """What is held below a node, in rank order; each branch is forgotten, since it is about to be replaced."""
+    def below(self, node: _Node) -> list[Held]:
+        """What is held below a node, in rank order."""
         found = []
-        waiting = list(self.branches.pop(node_id, ()))
+        waiting = self.branches.get(node.link.id, [])[:]
         while waiting:
-            branch = waiting.pop()
-            if branch in self.held:
-                found.append(self.held[branch])
-            waiting += self.branches.pop(branch, ())
-        return sorted(found, key=lambda node: node.rank)
+            known = waiting.pop()
+            if known.held is not None:
+                found.append(known.held)
+            else:
+                waiting += self.branches.get(known.link.id, ())
+        return sorted(found, key=_rank)
+
+    def make_known(self, hit: Hit) -> _Node:
+        """The node of a hit, linked to those above it."""
+        above, new = None, 0
+        for link in hit.ancestors:
+            above = self.known.get(link.id)
+            if above is not None:
+                above.link = link  # it may have been known as a hit only, which does not tell its children
+                break
+            new += 1
+        for link in (*hit.ancestors[:new][::-1], Ancestor(hit.id, hit.tokens, 0)):
+            node = self.known[link.id] = _Node(link, above)
+            if above is not None:
+                siblings = self.branches.get(above.link.id)
+                if siblings is None:
+                    self.branches[above.link.id] = [node]
+                else:
+                    siblings.append(node)
+            above = node
+        return node
 
     def note(self, action: str, hit: Hit, **details: Any) -> None:
         """Write down what became of a hit."""
         self.steps.append({"action": action, "hit": hit.id, "score": hit.score, **details, "used": self.used})
-
-
-def _is_child(node: Held, parent: Ancestor) -> bool:
-    return bool(node.ancestors) and node.ancestors[0].id == parent.id

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
 from haystack import Document
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.document_stores.types import DocumentStore
 
 Result = TypeVar("Result")
@@ -16,8 +17,8 @@ Result = TypeVar("Result")
 Reads = Generator[Sequence[str], dict[str, Document], Result]
 """Work that yields the ids it wants to read, is sent the documents that are there, and returns a result."""
 
-# The cheapest way a store has, first: without vectors, by id, by filter.
-_METHODS = ("get_nodes", "get_documents_by_id")
+# The cheapest way a store has, first: by id without vectors, by id, by filter.
+_METHODS = ("get_nodes", "get_nodes_by_id", "get_documents_by_id")
 
 
 def read_documents(store: DocumentStore, ids: Sequence[str]) -> dict[str, Document]:
@@ -30,6 +31,8 @@ def read_documents(store: DocumentStore, ids: Sequence[str]) -> dict[str, Docume
     """
     if not ids:
         return {}
+    if isinstance(store, InMemoryDocumentStore):
+        return _in_memory(store, ids)
     for name in _METHODS:
         method = getattr(store, name, None)
         if method is not None:
@@ -47,6 +50,8 @@ async def read_documents_async(store: DocumentStore, ids: Sequence[str]) -> dict
     """
     if not ids:
         return {}
+    if isinstance(store, InMemoryDocumentStore):
+        return _in_memory(store, ids)
     for name in _METHODS:
         method = getattr(store, f"{name}_async", None)
         if method is not None:
@@ -87,6 +92,12 @@ async def with_reads_async(work: Reads[Result], store: DocumentStore) -> Result:
             wanted = work.send(await read_documents_async(store, wanted))
     except StopIteration as done:
         return done.value
+
+
+def _in_memory(store: InMemoryDocumentStore, ids: Sequence[str]) -> dict[str, Document]:
+    """Its filter looks at every document it has; its storage is a dictionary."""
+    storage = store.storage
+    return {node_id: storage[node_id] for node_id in ids if node_id in storage}
 
 
 def _id_filter(ids: Sequence[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 
 """Where a text may be cut, and how good each place is."""
 
+from collections.abc import Iterator
 from enum import IntEnum
 
 import regex
@@ -15,6 +16,14 @@ _WORD = regex.compile(r"\S+")
 _WIDE_STOPS = "。！？｡．…」』”’）"
 _CLOSING = regex.compile(r"""[*_"'`)\]»”’]+\s+""")
 _GRAPHEME = regex.compile(r"\X")
+_ITEM = regex.compile(r"[ \t]{0,12}(?:[-*+•‣◦▪–][ \t]+\S|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)][ \t]+\S)")
+_MARKER = regex.compile(r"[ \t]*\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s+$")
+_PAGE = regex.compile(r"\f(?:[ \t\r]*\n)*")
+_PAGE_ENDS = ("", *".!?:;…。！？｡．」』”’）)\"'|`>")
+
+
+# What the library is shown at once, in characters.
+_PART = 8192
 
 
 class Strength(IntEnum):
@@ -42,9 +51,9 @@ def sentence_starts(text: str, language: str = "en") -> list[int]:
     """
     first = len(text) - len(text.lstrip())
     found: list[int] = []
-    for boundary in sentencex.get_sentence_boundaries(language, well_formed(text)):
+    for boundary in _library_starts(text, language):
         # The library gives blank lines and gaps of white space as sentences: go on to the next character.
-        match = _WORD.search(text, boundary["start_index"])
+        match = _WORD.search(text, boundary)
         if match is None:
             break
         start = match.start()
@@ -55,9 +64,30 @@ def sentence_starts(text: str, language: str = "en") -> list[int]:
             if closing is None:
                 continue
             start = closing.end()
+        if _MARKER.match(text, max(0, text.rfind("\n", max(0, start - 24), start) + 1), start):
+            # The number of a list item or of a heading ends no sentence.
+            continue
         if (found[-1] if found else first) < start < len(text):
             found.append(start)
     return found
+
+
+def _library_starts(text: str, language: str) -> Iterator[int]:
+    """Where sentences start; the library gets slow on long runs of quotes and sees a bounded part at a time."""
+    text = well_formed(text)
+    origin = 0
+    found = True  # whether a sentence starts at the origin
+    while True:
+        part = text[origin : origin + _PART]
+        starts = [boundary["start_index"] for boundary in sentencex.get_sentence_boundaries(language, part)]
+        whole = origin + _PART >= len(text)
+        # The last sentence of a part may go on: it is looked at again, unless it is all there was.
+        last = starts[-1] if starts and starts[-1] > 0 else None
+        yield from (origin + start for start in starts if (start or found) and (whole or start != last))
+        if whole:
+            return
+        found = last is not None
+        origin += len(part) if last is None else last
 
 
 def word_starts(text: str) -> list[int]:
@@ -92,7 +122,7 @@ def character_edge(text: str, near: int) -> int:
 
 def paragraph_boundaries(text: str) -> dict[int, Strength]:
     """
-    Find the paragraphs of a plain text, which blank lines separate, and its lines.
+    Find the paragraphs of a plain text, which blank lines separate, its list items and its pages.
 
     :param text: The text.
     :returns: Offset in characters -> how good a cut there is.
@@ -104,8 +134,29 @@ def paragraph_boundaries(text: str) -> dict[int, Strength]:
         if not line.isspace():
             if offset and blank_before:
                 boundaries[offset] = Strength.BLOCK
+            elif offset and text[offset - 1] in "\n\r" and _ITEM.match(line):
+                boundaries[offset] = Strength.LINE
             blank_before = False
         else:
             blank_before = True
         offset += len(line)
+    for offset, strength in page_boundaries(text).items():
+        boundaries.setdefault(offset, strength)
+    return boundaries
+
+
+def page_boundaries(text: str) -> dict[int, Strength]:
+    """
+    Find where the pages of a text start, which form feeds separate.
+
+    :param text: The text.
+    :returns: Offset in characters -> `BLOCK` where the page before ends with a sentence or a blank line, `LINE` where a
+        paragraph may go on.
+    """
+    boundaries = {}
+    for match in _PAGE.finditer(text) if "\f" in text else ():
+        if match.end() < len(text):
+            before = text[max(0, match.start() - 64) : match.start()]
+            ended = before.endswith("\n\n") or before.rstrip()[-1:] in _PAGE_ENDS
+            boundaries[match.end()] = Strength.BLOCK if ended else Strength.LINE
     return boundaries

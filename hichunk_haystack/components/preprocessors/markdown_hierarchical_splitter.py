@@ -4,17 +4,17 @@
 
 from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document, component, default_to_dict
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.components.preprocessors.splitting import Prediction, split_documents
+from hichunk_haystack.components.preprocessors.splitting import Structure, TreeSplitter, from_markdown, split_documents
 from hichunk_haystack.markdown import parse_markdown
-from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
+from hichunk_haystack.tokens import HuggingFaceTokenCounter
 from hichunk_haystack.tree import CutPoint, TreeBuilder
 
 
 @component
-class MarkdownHierarchicalSplitter:
+class MarkdownHierarchicalSplitter(TreeSplitter):
     """
     Splits Markdown into trees along its headings.
 
@@ -22,6 +22,10 @@ class MarkdownHierarchicalSplitter:
     Text before the first heading is kept, and a jump of levels (H1, then H3) nests. A document without any heading gets
     leaves at its paragraphs, grouped under inner nodes. Leaves are never above `leaf_tokens`, are cut at the best place
     that fits (block, then sentence, then word, then character), and joined in order give the source back exactly.
+
+    A table is cut between rows, and a leaf that starts behind the header of its table has that header in its meta as
+    `table_header`. Listings are cut before functions where the fence names a language that is known, else between
+    lines.
 
     ```python
     from haystack import Document
@@ -75,10 +79,6 @@ class MarkdownHierarchicalSplitter:
             language=language,
         )
 
-    def warm_up(self) -> None:
-        """Load the token counter."""
-        warm_up_counter(self._builder.counter)
-
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """
@@ -106,17 +106,7 @@ class MarkdownHierarchicalSplitter:
             token_counter=self.token_counter,
         )
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "MarkdownHierarchicalSplitter":
-        """
-        Revive the component.
 
-        :param data: What `to_dict` gave.
-        :returns: The component.
-        """
-        return default_from_dict(cls, data)
-
-
-def _predict(source: Document) -> Prediction:
+def _predict(source: Document) -> Structure:
     structure = parse_markdown(source.content or "")
-    return [CutPoint(*heading) for heading in structure.headings], structure.boundaries
+    return from_markdown(structure, [CutPoint(*heading) for heading in structure.headings])

@@ -2,17 +2,24 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from haystack import Document, component, default_from_dict, default_to_dict, logging
+from haystack.document_stores.errors import MissingDocumentError
 from haystack.document_stores.types import DocumentStore
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.chains import resolve_hits
-from hichunk_haystack.merging import Hit, MergeOptions, MergePlan, merge
+from hichunk_haystack.chains import Lengths, resolve_hits
+from hichunk_haystack.cutting import cut_to_fit
+from hichunk_haystack.joining import TRUNCATED, Part, join_touching
+from hichunk_haystack.merging import merge
+from hichunk_haystack.plans import MergePlan
+from hichunk_haystack.policies import MergeOptions
 from hichunk_haystack.reading import Reads, with_reads, with_reads_async
-from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
+from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, warm_up_counter
+from hichunk_haystack.tracing import trace_merge
 from hichunk_haystack.tree import TREE_ID
 
 logger = logging.getLogger(__name__)
@@ -64,6 +71,14 @@ class BudgetAutoMergingRetriever:
         min_children: int = 2,
         theta_start: float = 1 / 3,
         theta_end: float = 2 / 3,
+        threshold: float = 0.5,
+        parent_levels: int = 1,
+        max_merge_level: int = 0,
+        overflow: Literal["skip", "stop", "truncate"] = "skip",
+        order: Literal["rank", "document"] = "rank",
+        top_parents: int | None = None,
+        max_share_per_source: float | None = None,
+        missing_parent: Literal["keep", "raise"] = "keep",
         document_overhead: int = 0,
         token_counter: TokenCounter | None = None,
     ) -> None:
@@ -72,24 +87,61 @@ class BudgetAutoMergingRetriever:
 
         :param document_store: Where the inner nodes are.
         :param token_budget: The most tokens that the documents returned may have together.
-        :param policy: How to decide on a merge; "hichunk" is the rule of the paper.
+        :param policy: How to decide on a merge: "hichunk", the rule of the paper; "ratio", when a share of a node's
+            children was found (LlamaIndex, Haystack); "parent", always (LangChain's ParentDocumentRetriever); "none",
+            never.
         :param budget_check: What must fit into the budget left: "net", the tokens that a merge adds, or "paper", the
             whole of the bigger node.
-        :param min_children: How many children of a node must have been found.
-        :param theta_start: Share of the node's tokens that the found children must have while the context is empty.
-        :param theta_end: The same when the context is full.
+        :param min_children: "hichunk": how many children of a node must have been found.
+        :param theta_start: "hichunk": share of the node's tokens that the found children must have while the context
+            is empty.
+        :param theta_end: "hichunk": the same when the context is full.
+        :param threshold: "ratio": share of a node's children that must have been found, above 0 and up to 1.
+        :param parent_levels: "parent": how many levels above a hit to go, as far as the budget can take it.
+        :param max_merge_level: Nothing is merged into nodes above this level; 0 is the root, which by default comes
+            back when it fits.
+        :param overflow: What happens to a hit that does not fit any more: "skip" leaves it out and tries the next ones,
+            "stop" ends there, "truncate" cuts it to what is left, at the end of a sentence (else of a word, else of a
+            character), and ends there. With each of them the best hit is cut to the budget when nothing else fits.
+        :param order: "rank", or "document": sources by their best hit, inside a source by position, and neighbours that
+            touch are joined into one document.
+        :param top_parents: The best hit of each of so many best-ranked parents is taken before all other hits, so that
+            one section full of hits does not starve the others. By default hits are taken by rank alone.
+        :param max_share_per_source: The most that one source may take: a number up to 1 is a share of the budget, one
+            above 1 a number of tokens. By default one source may take all.
+        :param missing_parent: When a node to merge into is not in the store: "keep" goes on with the hits below it and
+            warns once for each node; "raise" raises.
         :param document_overhead: Tokens that each returned document costs besides its own, such as the citation line
             and the separator of the `ContextBuilder` behind; they count against the budget.
-        :param token_counter: Counts documents that carry no `token_count` (not from our splitters). By default the
-            tokenizer of all-MiniLM-L6-v2.
-        :raises ValueError: If a number makes no sense; the message names it.
+        :param token_counter: Counts documents that carry no `token_count` (not from our splitters), and what is cut
+            or joined: the counter with which the trees were made. By default the tokenizer of all-MiniLM-L6-v2.
+        :raises ValueError: If an option makes no sense; the message names it.
         """
         _check_budget(token_budget)
-        self.options = MergeOptions(policy, budget_check, min_children, theta_start, theta_end, document_overhead)
+        if missing_parent not in ("keep", "raise"):
+            msg = f"missing_parent is '{missing_parent}'; it must be 'keep' or 'raise'."
+            raise ValueError(msg)
+        self.options = MergeOptions(
+            policy=policy,
+            budget_check=budget_check,
+            min_children=min_children,
+            theta_start=theta_start,
+            theta_end=theta_end,
+            threshold=threshold,
+            parent_levels=parent_levels,
+            max_merge_level=max_merge_level,
+            overflow=overflow,
+            order=order,
+            top_parents=top_parents,
+            max_share_per_source=max_share_per_source,
+            document_overhead=document_overhead,
+        )
         self.document_store = document_store
         self.token_budget = token_budget
+        self.missing_parent = missing_parent
         self.token_counter = token_counter
         self._counter: TokenCounter = token_counter or HuggingFaceTokenCounter()
+        self._lengths = Lengths(self._counter)
         self._reported: set[str] = set()
 
     def warm_up(self) -> None:
@@ -128,52 +180,59 @@ class BudgetAutoMergingRetriever:
     def _merge(self, documents: list[Document], token_budget: int | None) -> Reads[dict[str, Any]]:
         """Plan, read what the plan needs in one call, and put the answer together."""
         budget = _check_budget(self.token_budget if token_budget is None else token_budget)
-        resolved = yield from resolve_hits(documents, self._counter)
-        plan = merge(resolved.hits, budget, self.options)
-        there = {**resolved.read, **{document.id: document for document in documents}}
+        resolved = yield from resolve_hits(documents, self._lengths)
+        self._report(resolved.missing)
+        there = {**resolved.read, **{document.id: document for document in reversed(documents)}}
+        cuts = _Cuts(there, self._counter)
+        plan = merge(resolved.hits, budget, self.options, cut=cuts)
         wanted = [node.id for node in plan.nodes if node.id not in there]
         if wanted:
-            trees = {document.id: document.meta.get(TREE_ID) for document in documents}
-            expected = {node.id: trees[node.hits[0]] for node in plan.nodes}
-            for node_id, node in (yield wanted).items():
-                # A source that is being replaced may have given its root's id to a newer tree already.
-                if node.meta.get(TREE_ID) == expected[node_id]:
-                    there[node_id] = replace(node, embedding=None)
+            expected = {node.id: there[node.hits[0]].meta.get(TREE_ID) for node in plan.nodes}
+            read = yield wanted
+            # A source that is being replaced may have given its root's id to a newer tree already.
+            there |= {node_id: node for node_id, node in read.items() if node.meta.get(TREE_ID) == expected[node_id]}
         missing = [node_id for node_id in wanted if node_id not in there]
+        self._report(missing)
         if missing:
             # One read per query: what was not read now can't be merged into, so only what is there is planned with.
-            plan = merge(resolved.hits, budget, self.options, available=there.__contains__)
-        missing += resolved.missing
-        self._warn_of_missing(missing)
+            plan = merge(resolved.hits, budget, self.options, available=there.__contains__, cut=cuts)
+        parts = self._parts(plan, there, cuts)
+        saved = sum(node.tokens for node in plan.nodes) - sum(part.tokens for part in parts)
+        used = plan.used - saved - self.options.document_overhead * (len(plan.nodes) - len(parts))
+        options = {**vars(self.options), "missing_parent": self.missing_parent}
         return {
-            "documents": [replace(there[node.id], score=node.score) for node in plan.nodes],
-            "trace": self._trace(resolved.hits, plan, missing),
+            "documents": [part.document for part in parts],
+            "trace": trace_merge(plan, parts, used, there, options, [*resolved.missing, *missing]),
         }
 
-    def _trace(self, hits: list[Hit], plan: MergePlan, missing: list[str]) -> dict[str, Any]:
-        """What happened, in plain dicts."""
-        return {
-            "token_budget": plan.budget,
-            "tokens_used": plan.used,
-            "options": asdict(self.options),
-            "hits": [_hit_trace(hit, rank) for rank, hit in enumerate(hits, 1)],
-            "steps": plan.steps,
-            "nodes": [
-                {
-                    "id": node.id,
-                    "source_id": node.source_id,
-                    "tokens": node.tokens,
-                    "score": node.score,
-                    "merged": node.merged,
-                    "hits": node.hits,
-                }
-                for node in plan.nodes
-            ],
-            "missing": missing,
-        }
+    def _parts(self, plan: MergePlan, there: dict[str, Document], cuts: "_Cuts") -> list[Part]:
+        """The plan's nodes as documents, joined where that is asked for."""
+        parts = []
+        for node in plan.nodes:
+            document = there[node.id]
+            if node.merged:
+                document = replace(document, score=node.score, embedding=None, sparse_embedding=None)
+            elif document.score != node.score:
+                document = replace(document, score=node.score)
+            if node.truncated:
+                document = cuts.cut(document, node.tokens)
+            parts.append(Part(document, node.tokens, node.start, node.source_id, [node.id]))
+        if self.options.order == "rank":
+            return parts
+        return join_touching(parts, self._count, self.options.document_overhead)
 
-    def _warn_of_missing(self, ids: list[str]) -> None:
-        for node_id in ids:
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        return count_texts(self._counter, texts)
+
+    def _report(self, missing: list[str]) -> None:
+        """Raise on nodes that are not in the store, or warn of each once."""
+        if missing and self.missing_parent == "raise":
+            msg = (
+                f"Not in the document store: parent node{'s' if len(missing) > 1 else ''} {', '.join(missing)}. Index "
+                "their sources again, or set missing_parent to 'keep' to go on with the hits below them."
+            )
+            raise MissingDocumentError(msg)
+        for node_id in missing:
             if node_id not in self._reported:
                 self._reported.add(node_id)
                 logger.warning(
@@ -193,6 +252,7 @@ class BudgetAutoMergingRetriever:
             document_store=self.document_store,
             token_budget=self.token_budget,
             **asdict(self.options),
+            missing_parent=self.missing_parent,
             token_counter=self.token_counter,
         )
 
@@ -224,12 +284,33 @@ def _check_budget(budget: int) -> int:
     return budget
 
 
-def _hit_trace(hit: Hit, rank: int) -> dict[str, Any]:
-    return {
-        "rank": rank,
-        "id": hit.id,
-        "source_id": hit.source_id,
-        "tokens": hit.tokens,
-        "score": hit.score,
-        "ancestors": [above.id for above in hit.ancestors],
-    }
+class _Cuts:
+    """Cuts hits to what is left of the budget; each cut is made once, though a plan may be made twice."""
+
+    def __init__(self, documents: dict[str, Document], counter: TokenCounter) -> None:
+        self.documents = documents
+        self.counter = counter
+        self.made: dict[tuple[str, int], tuple[int, int]] = {}
+        self.ends: dict[str, int] = {}
+
+    def __call__(self, hit: str, allowed: int) -> int:
+        """Tokens to which a hit can be cut, 0 if it can't be; and remember where."""
+        text = self.documents[hit].content or ""
+        if (hit, allowed) not in self.made:
+            end = cut_to_fit(text, lambda beginning: self.count(beginning) <= allowed)
+            self.made[hit, allowed] = (end, self.count(text[:end]) if end else 0)
+        self.ends[hit], tokens = self.made[hit, allowed]
+        return tokens
+
+    def count(self, text: str) -> int:
+        return count_texts(self.counter, [text])[0]
+
+    def cut(self, document: Document, tokens: int) -> Document:
+        """The document, cut and marked."""
+        text, end = document.content or "", self.ends[document.id]
+        if end == len(text):
+            return document
+        meta = {**document.meta, "token_count": tokens, TRUNCATED: True}
+        if "split_idx_end" in meta and isinstance(meta.get("split_idx_start"), int):
+            meta["split_idx_end"] = meta["split_idx_start"] + end
+        return replace(document, content=text[:end], meta=meta)

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from typing import Any
+
+from haystack import Document, component, default_to_dict
+from haystack.token_counters.types import TokenCounter
+
+from hichunk_haystack.components.preprocessors.splitting import Structure, TreeSplitter, split_documents
+from hichunk_haystack.plain_text import read_plain_text
+from hichunk_haystack.tokens import HuggingFaceTokenCounter
+from hichunk_haystack.tree import CutPoint, TreeBuilder
+
+
+@component
+class PlainTextHierarchicalSplitter(TreeSplitter):
+    """
+    Splits text without Markdown into trees along its headings: text of PDFs, e-mails, contracts, statutes, old manuals.
+
+    Headings are told by their numbers ("2.3.1 Title", "Article IV", "§ 12"), by marks ("= Title =", bold, underlined),
+    by capitals and title case where they stand alone, and as labels ("Results:"). Levels follow from numbers and
+    styles. Rather one heading is missed than one found that is none: a numbered list makes no section.
+
+    ```python
+    from haystack import Document
+
+    from hichunk_haystack.components.preprocessors import PlainTextHierarchicalSplitter
+
+    text = "1 Kiln\\n\\nFire it slowly.\\n\\n1.1 Cooling\\n\\nLet it cool.\\n\\n2 Wheel\\n\\nCentre the clay.\\n"
+    splitter = PlainTextHierarchicalSplitter(min_leaf_tokens=1)
+    for node in splitter.run([Document(content=text)])["documents"]:
+        print(node.meta["__level"], node.meta["headings"])
+    ```
+    """
+
+    __module__ = "hichunk_haystack.components.preprocessors"
+
+    def __init__(
+        self,
+        *,
+        leaf_tokens: int = 200,
+        min_leaf_tokens: int = 20,
+        max_level: int = 10,
+        inner_tokens: list[int] | None = None,
+        language: str = "en",
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        """
+        Create the component.
+
+        :param leaf_tokens: The most tokens of a leaf.
+        :param min_leaf_tokens: Sections of fewer tokens join their neighbour inside the same parent.
+        :param max_level: Headings of deeper levels do not start a section.
+        :param inner_tokens: Bounds in tokens of the inner nodes that group the leaves of a long section; by default 4
+            and 16 times `leaf_tokens`.
+        :param language: ISO 639-1 code of the documents' language, for finding sentences.
+        :param token_counter: Counts tokens; by default the tokenizer of all-MiniLM-L6-v2.
+        :raises ValueError: If a bound makes no sense; the message names it.
+        """
+        self.leaf_tokens = leaf_tokens
+        self.min_leaf_tokens = min_leaf_tokens
+        self.max_level = max_level
+        self.inner_tokens = inner_tokens
+        self.language = language
+        self.token_counter = token_counter
+        self._builder = TreeBuilder(
+            token_counter or HuggingFaceTokenCounter(),
+            leaf_tokens=leaf_tokens,
+            min_leaf_tokens=min_leaf_tokens,
+            max_level=max_level,
+            inner_tokens=inner_tokens,
+            language=language,
+        )
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """
+        Split documents.
+
+        :param documents: Sources. They are not changed; those without text are left out with a warning.
+        :returns: A dictionary with `documents`: all nodes of all trees, source by source, the root first.
+        :raises TypeError: If something in the list is not a `Document`.
+        """
+        return {"documents": split_documents(documents, self._builder, _predict, "plain text", workers=2)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Serialise the component.
+
+        :returns: Dictionary with the type and the init parameters.
+        """
+        return default_to_dict(
+            self,
+            leaf_tokens=self.leaf_tokens,
+            min_leaf_tokens=self.min_leaf_tokens,
+            max_level=self.max_level,
+            inner_tokens=self.inner_tokens,
+            language=self.language,
+            token_counter=self.token_counter,
+        )
+
+
+def _predict(source: Document) -> Structure:
+    found = read_plain_text(source.content or "")
+    return Structure([CutPoint(*heading) for heading in found.headings], found.boundaries, found.tables)

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""What every splitter keeps, whatever it finds in a text."""
+
+import copy
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from haystack import Document, component, default_from_dict, default_to_dict
+
+from hichunk_haystack.components.preprocessors import (
+    AutoHierarchicalSplitter,
+    MarkdownHierarchicalSplitter,
+    PlainTextHierarchicalSplitter,
+    SemanticHierarchicalSplitter,
+    TokenHierarchicalSplitter,
+)
+from hichunk_haystack.tokens import HuggingFaceTokenCounter
+from hichunk_haystack.tree import from_documents
+from tests.test_tree import check_contract
+
+
+@component
+class WordEmbedder:
+    """A real, small embedder: a text is the sum of its words' directions, which follow from their spelling."""
+
+    def __init__(self, dimension: int = 32) -> None:
+        self.dimension = dimension
+        self.seen = 0
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        self.seen += len(documents)
+        return {
+            "documents": [
+                Document(id=d.id, content=d.content, embedding=self.embed(d.content or "")) for d in documents
+            ]
+        }
+
+    def embed(self, text: str) -> list[float]:
+        total = [0.0] * self.dimension
+        for word in text.lower().split():
+            digest = hashlib.sha256(word.encode("utf-8", "replace")).digest()
+            total = [a + b - 127.5 for a, b in zip(total, digest[: self.dimension], strict=True)]
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        return default_to_dict(self, dimension=self.dimension)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "WordEmbedder":
+        return default_from_dict(cls, data)
+
+
+LEAF = 24
+SPLITTERS: dict[str, Callable[[], Any]] = {
+    "auto": lambda: AutoHierarchicalSplitter(leaf_tokens=LEAF, min_leaf_tokens=4),
+    "auto with embedder": lambda: AutoHierarchicalSplitter(
+        embedder=WordEmbedder(), leaf_tokens=LEAF, min_leaf_tokens=4
+    ),
+    "markdown": lambda: MarkdownHierarchicalSplitter(leaf_tokens=LEAF, min_leaf_tokens=4),
+    "plain text": lambda: PlainTextHierarchicalSplitter(leaf_tokens=LEAF, min_leaf_tokens=4),
+    "semantic": lambda: SemanticHierarchicalSplitter(WordEmbedder(), leaf_tokens=LEAF, min_leaf_tokens=4),
+    "token": lambda: TokenHierarchicalSplitter([200, LEAF]),
+}
+PROSE = "The kiln is fired slowly, over eight hours. Then it cools for a whole day. "
+TEXTS = {
+    "one character": "k",
+    "one accent": "\u0301",
+    "markdown": f"Before.\n\n# Kiln\n\n{PROSE * 4}\n\n### Glaze\n\n- dip\n- wait\n\n| a | b |\n|---|---|\n"
+    + "| 1 | 2 |\n" * 20,
+    "plain": f"1 Kiln\n\n{PROSE * 3}\n\n1.1 Cooling\n\n{PROSE * 3}\n\n2 Wheel\n\n{PROSE * 3}\n",
+    "no headings": f"{PROSE * 5}\n\n{PROSE * 5}\n\nGlaze is mixed with water. Sieve it twice.\n\n" * 3,
+    "carriage returns": f"# Kiln\r\n\r\n{PROSE}\r\n\r\n## Cooling\r\n\r\n{PROSE}\r\n" * 3,
+    "lone carriage returns": f"Kiln\r\r{PROSE}\r\r" * 4,
+    "NUL": f"{PROSE}\x00{PROSE}\x00\x00\n\n\x00# Kiln\x00\n\n{PROSE}",
+    "combining marks": "e\u0301a\u0308 " * 100 + "o" + "\u0301" * 300,
+    "emoji": "👩‍👩‍👧👍🏽 🏳️‍🌈🇫🇷 " * 60,
+    "right to left": "الفرن يسخن ببطء. ثم يبرد ليوم كامل.\n\n" * 10 + "כבשן קדרות. ",
+    "Chinese": "窑要慢慢烧。然后冷却一天！好吗？" * 20,
+    "page breaks": f"{PROSE * 2}\f{PROSE * 2}\n\f\n\f\f1 Kiln\n\n{PROSE}\f",
+    "byte order mark": f"\ufeff# Kiln\n\n{PROSE * 3}",
+    "blank around": f"\n\n \t\n{PROSE * 4}\n\n\n   ",
+    "listing": "```python\n" + "def fire(kiln):\n    heat(kiln)\n    return kiln\n\n" * 20 + "```\n",
+    "code cut off": "```rust\nfn a() { /* \n" + "x \" ' ` ( [ {\n" * 40,
+    "pipes": "| a\n|\n||\n|||\n+---+\n| b | c |\n" * 10,
+    "lone surrogate": f"{PROSE}\ud800{PROSE}",
+    "long word": "x" * 5_000,
+}
+
+
+@pytest.fixture(params=SPLITTERS, scope="module")
+def make(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    return SPLITTERS[request.param]
+
+
+def source(text: str, number: int = 0) -> Document:
+    # An id of its own: Haystack can make none of a lone surrogate.
+    return Document(id=f"source {number}", content=text, meta={"file_path": "a.txt", "tags": ["x"]})
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_tree_contract(make: Callable[[], Any], name: str) -> None:
+    text = TEXTS[name]
+    document = source(text)
+    before = copy.deepcopy(document.meta)
+    nodes = make().run([document])["documents"]
+    check_contract(text, from_documents(nodes), HuggingFaceTokenCounter(), LEAF)
+    assert nodes[0].id == document.id
+    assert len({node.id for node in nodes}) == len(nodes)
+    assert all(node.content == text[node.meta["split_idx_start"] : node.meta["split_idx_end"]] for node in nodes)
+    assert all(node.meta["source_id"] == document.id and node.meta["tags"] == ["x"] for node in nodes)
+    assert (document.content, document.meta) == (text, before)
+
+
+def test_all_texts_at_once_in_threads_and_again(make: Callable[[], Any]) -> None:
+    splitter = make()
+    documents = [source(text, number) for number, text in enumerate(TEXTS.values())]
+    together = splitter.run(documents)["documents"]
+    with ThreadPoolExecutor(4) as pool:
+        apart = [node for nodes in pool.map(lambda one: splitter.run([one])["documents"], documents) for node in nodes]
+    assert apart == together
+    assert make().run(documents)["documents"] == together
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r\n", "\f\u2028", None])
+def test_no_text_no_nodes(make: Callable[[], Any], text: str | None) -> None:
+    assert make().run([Document(content=text), source(PROSE)])["documents"][0].content == PROSE
+    assert make().run([Document(content=text)])["documents"] == []
+    assert make().run([])["documents"] == []
+
+
+def test_a_line_of_five_megabytes(make: Callable[[], Any]) -> None:
+    text = "x" * 5_000_000
+    nodes = make().run([source(text)])["documents"]
+    leaves = [node for node in nodes if not node.meta["__children_ids"]]
+    assert "".join(leaf.content for leaf in leaves) == text
+    assert all(leaf.meta["token_count"] <= LEAF for leaf in leaves)
+
+
+def test_serialisation_and_what_is_no_document(make: Callable[[], Any]) -> None:
+    splitter = make()
+    assert type(splitter).from_dict(splitter.to_dict()).to_dict() == splitter.to_dict()
+    with pytest.raises(TypeError, match="got a str"):
+        splitter.run(["text"])
+
+
+def test_a_table_cut_between_rows_keeps_its_header_in_meta(make: Callable[[], Any]) -> None:
+    header = "| day | kiln | potter |\n|---|---|---|\n"
+    rows = "".join(f"| day {number} | kiln {number % 3} | potter {number} |\n" for number in range(20))
+    nodes = make().run([source(f"{PROSE}\n\n{header}{rows}\n{PROSE}\n")])["documents"]
+    leaves = [node for node in nodes if not node.meta["__children_ids"]]
+    inside = [leaf for leaf in leaves if leaf.content.startswith("| day ") and not leaf.content.startswith("| day |")]
+    assert len(inside) > 5
+    assert all(leaf.meta["table_header"] == header.rstrip() for leaf in inside)
+    assert all("table_header" not in node.meta for node in nodes if node not in inside)
+
+
+_MEMORY = """
+import resource, sys
+from haystack import Document
+from tests.components.preprocessors.test_all_splitters import SPLITTERS, PROSE
+splitter = SPLITTERS[sys.argv[1]]()
+for number in range(int(sys.argv[2])):
+    text = f"# Kiln {number}\\n\\n" + (PROSE * 10 + "\\n\\n") * 100
+    splitter.run([Document(content=text)])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["token", "auto"])
+def test_memory_grows_with_the_largest_document(name: str) -> None:
+    def peak(documents: int) -> int:
+        command = [sys.executable, "-c", _MEMORY, name, str(documents)]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    # Eight times as many documents of 75,000 characters; their nodes would be 30 MiB.
+    assert peak(24) < peak(3) + 15
