@@ -33,16 +33,15 @@ QUESTIONS = [
 
 
 def index(pipeline: Pipeline, docs: str) -> None:
-    result = pipeline.run({"converter": {"paths": [docs]}}, include_outputs_from={"converter"})
-    written = result["writer"]
-    print(f"Indexed {written['sources']} sources as {written['leaves']} leaves, from {docs}")
-    for failure in result["converter"]["failed"]:
+    answer = pipeline.run({"converter": {"paths": [docs]}})["answer"]
+    print(f"Indexed {answer['sources']} sources as {answer['leaves']} leaves, from {docs}")
+    for failure in answer["failed"]:
         print(f"  left out {failure['path']}: {failure['error']}")
 
 
 def ask(pipeline: Pipeline, question: str) -> None:
-    result = pipeline.run({"embedder": {"text": question}}, include_outputs_from={"merger", "retriever"})
-    answer, trace = result["context_builder"], result["merger"]["trace"]
+    answer = pipeline.run({"embedder": {"text": question}})["answer"]
+    trace = answer["trace"]
     print(f"\n{'=' * 100}\n{question}\n{'=' * 100}\n")
     print(answer["context"])
     print(f"\n{'-' * 100}")

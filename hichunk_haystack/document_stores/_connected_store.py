@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from haystack import logging
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 from haystack_integrations.document_stores.qdrant.converters import DENSE_VECTORS_NAME
 from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
@@ -17,6 +18,8 @@ from qdrant_client.http import models as rest
 
 from ._connections import AsyncStoreClient, Connection, StoreClient, connect
 from ._shared_places import SharedPlace, renew_on_fork
+
+logger = logging.getLogger(__name__)
 
 # What our own components filter on. A server may refuse to filter on a field that has no index. Haystack's filters on
 # a document's id look at "id" in the payload, as the point's own id is another one.
@@ -277,6 +280,26 @@ class ConnectedQdrantDocumentStore(QdrantDocumentStore):
         :param kwargs: As for `recreate_collection`.
         """
         await asyncio.to_thread(self.recreate_collection, *args, **kwargs)
+
+    def _explain_nothing(self, count: int, asked: dict[str, Any]) -> None:
+        """Tell why a query found nothing, where it is not the query."""
+        assert self._connection is not None
+        place = self._connection.place
+        if not count:
+            logger.warning(
+                "Collection '{index}' in {place} is empty: index documents first, or check `index` and where the store "
+                "connects to (QDRANT_URL, QDRANT_PATH, `path`).",
+                index=self.index,
+                place=place,
+            )
+        elif not asked.get("filters") and asked.get("score_threshold") is None:
+            logger.warning(
+                "None of the {count} documents in collection '{index}' in {place} has an embedding: index them with a "
+                "LeafEmbedder in front of the writer.",
+                count=count,
+                index=self.index,
+                place=place,
+            )
 
     def delete_all_documents(self, recreate_index: bool = False) -> None:
         """

@@ -17,8 +17,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
 from qdrant_client import AsyncQdrantClient, QdrantClient
-from qdrant_client.http.exceptions import UnexpectedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from ._local_client import LocalClient
 from ._points import MAX_REQUEST_BYTES, split_by_bytes
@@ -72,6 +73,11 @@ class Connection(ABC):
         """Keeps the other stores of this process out while a collection is set up."""
         with self._hold.place() as place:
             yield place
+
+    @property
+    def place(self) -> str:
+        """Where it leads to, for messages: a folder, a memory or a server."""
+        return f"'{self._hold.key.split()[0] if not self.embedded else self._hold.key}'"
 
     @property
     def survives_fork(self) -> bool:
@@ -133,7 +139,10 @@ class ServerConnection(Connection):
             if self._client is None:
                 self._client = QdrantClient(**self._arguments())
             client = self._client
-        return getattr(client, method)(*args, **kwargs)
+        try:
+            return getattr(client, method)(*args, **kwargs)
+        except ResponseHandlingException as error:
+            raise self._no_answer(error) from error
 
     async def call_async(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Awaits the client of the running loop."""
@@ -143,7 +152,17 @@ class ServerConnection(Connection):
             # the other client has compared versions already
             client = AsyncQdrantClient(**{**self._arguments(), "check_compatibility": False})
             self._async_clients[loop] = client
-        return await getattr(client, method)(*args, **kwargs)
+        try:
+            return await getattr(client, method)(*args, **kwargs)
+        except ResponseHandlingException as error:
+            raise self._no_answer(error) from error
+
+    def _no_answer(self, error: Exception) -> QdrantStoreError:
+        msg = (
+            f"The Qdrant server {self.place} does not answer ({error}): start it, or check QDRANT_URL and `url`. "
+            "Without either, an embedded folder is used."
+        )
+        return QdrantStoreError(msg)
 
     def close(self) -> None:
         """Closes the client for calls from threads."""

@@ -116,7 +116,7 @@ class Hold:
         :param key: Name of the place in the register.
         :param open_client: Opens the embedded client; None for a server.
         """
-        self._key = key
+        self.key = key
         self._open_client = open_client
         self._held: SharedPlace | None = None
 
@@ -148,7 +148,7 @@ class Hold:
 
     def _enter(self) -> SharedPlace:
         while True:
-            place = self.held or _places.setdefault(self._key, SharedPlace(self._key, self._open_client))
+            place = self.held or _places.setdefault(self.key, SharedPlace(self.key, self._open_client))
             place.lock.acquire()
             place.holds.add(self)  # before the look at `retired`: from here on nobody retires it
             if not place.retired:

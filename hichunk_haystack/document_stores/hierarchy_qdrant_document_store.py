@@ -188,14 +188,22 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
         return [nodes[node_id] for node_id in dict.fromkeys(ids) if node_id in nodes]
 
     def _query_by_embedding(self, query_embedding: list[float], *args: Any, **kwargs: Any) -> list[Document]:
+        self._initialize_client()  # settings that do not fit the collection are told first: the query may be sound
         self._check_query(query_embedding)
-        return super()._query_by_embedding(query_embedding, *args, **kwargs)
+        found = super()._query_by_embedding(query_embedding, *args, **kwargs)
+        if not found:
+            self._explain_nothing(self.count_documents(), kwargs)
+        return found
 
     async def _query_by_embedding_async(
         self, query_embedding: list[float], *args: Any, **kwargs: Any
     ) -> list[Document]:
+        await self._initialize_async_client()
         self._check_query(query_embedding)
-        return await super()._query_by_embedding_async(query_embedding, *args, **kwargs)
+        found = await super()._query_by_embedding_async(query_embedding, *args, **kwargs)
+        if not found:
+            self._explain_nothing(await self.count_documents_async(), kwargs)
+        return found
 
     def _query_hybrid(self, query_embedding: list[float], *args: Any, **kwargs: Any) -> list[Document]:
         self._check_query(query_embedding)

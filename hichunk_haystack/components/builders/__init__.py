@@ -3,5 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from hichunk_haystack.components.builders.context_builder import ContextBuilder
+from hichunk_haystack.components.builders.plain_outputs import PlainOutputs
 
-__all__ = ["ContextBuilder"]
+__all__ = ["ContextBuilder", "PlainOutputs"]

@@ -156,7 +156,7 @@ class HierarchyWriter:
                 except Exception as error:
                     msg = (
                         f"All {len(nodes)} nodes of {len(sources)} sources are written, but older versions of them "
-                        f"could not be removed and are still found: {type(error).__name__}: {error}. "
+                        f"could not be removed and are still found: {type(error).__name__}: {str(error).rstrip('.')}. "
                         "Write the same again to remove them."
                     )
                     raise DocumentStoreError(msg) from error
@@ -227,7 +227,7 @@ def _stopped(sources: list[Source], written: int, error: Exception) -> str:
     names = ", ".join(missing[:_MOST_NAMES])
     more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
     return (
-        f"Writing stopped after {written} of {ends[-1]} nodes: {type(error).__name__}: {error}. "
+        f"Writing stopped after {written} of {ends[-1]} nodes: {type(error).__name__}: {str(error).rstrip('.')}. "
         f"What is written stays: {complete} of {len(sources)} sources are complete; missing in whole or in part: "
         f"{names}{more}. Nothing old has been removed. Write the same again to finish."
     )
