@@ -72,7 +72,9 @@ def llama_index(texts: list[str]) -> Callable[[], int]:
     from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(Path(resolve_model(DEFAULT_TOKENIZER, probe="tokenizer.json")) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(
+        str(Path(resolve_model(DEFAULT_TOKENIZER, probe="tokenizer.json")) / "tokenizer.json")
+    )
     tokenizer.no_truncation()
     tokenizer.no_padding()
 

@@ -87,7 +87,7 @@ def code_boundaries(lines: Sequence[tuple[int, str]], language: str) -> dict[int
     for number, line in enumerate(read):
         above = bool(line.text) and (line.inside or _ABOVE.match(line.text) is not None)
         if _defines(line, family):
-            found[line.offset] = Strength.SENTENCE
+            found.update((each.offset, Strength.SENTENCE) for each in read[top : number + 1])
             found[read[top].offset] = Strength.BLOCK
         elif line.inside or not line.text or _CONTINUES.match(line.text):
             found[line.offset] = Strength.SENTENCE

@@ -7,7 +7,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hichunk_haystack.plans import Ancestor, Held, Hit, MergePlan
+from hichunk_haystack.plans import Ancestor, Held, Hit, MergePlan, better
 from hichunk_haystack.policies import POLICIES, Candidate, Condition, MergeOptions, at_least
 
 __all__ = ["Ancestor", "Held", "Hit", "MergeOptions", "MergePlan", "merge"]
@@ -65,6 +65,7 @@ def merge(
         if merging.room("") <= merging.overhead:
             merging.overhead = 0
         any(merging.truncate(hit, rank) for rank, hit in enumerate(ranked))
+    merging.count_left_out()
     nodes = list(merging.held.values())
     for node in nodes:
         node.ranks.sort()
@@ -78,13 +79,9 @@ def _distinct(hits: Iterable[Hit]) -> list[Hit]:
     found: dict[str, Hit] = {}
     for hit in hits:
         known = found.setdefault(hit.id, hit)
-        if known is not hit and _better(hit.score, known.score):
+        if known is not hit and better(hit.score, known.score):
             found[hit.id] = known._replace(score=hit.score)
     return list(found.values())
-
-
-def _better(score: float | None, other: float | None) -> bool:
-    return score is not None and (other is None or score > other)
 
 
 def _turns(hits: list[Hit], top_parents: int | None) -> Iterable[int]:
@@ -150,6 +147,7 @@ class _Merging:
         self.known: dict[str, _Node] = {}
         # Not in the nodes, which name their parents: without circles they are freed as soon as the merge is done.
         self.branches: dict[str, list[_Node]] = {}
+        self.left_out: list[tuple[Hit, int]] = []
         self.ended = False
         self.steps: list[dict[str, Any]] = []
 
@@ -163,13 +161,12 @@ class _Merging:
         node = self.known.get(hit.id)
         holder = self.holder(hit, node)
         if holder is not None and not holder.truncated:
-            holder.ranks.append(rank)
-            if _better(hit.score, holder.score):
-                holder.score = hit.score
+            holder.stand_for(hit, rank)
             self.note("covered", hit, node=holder.id)
             return
         if self.ended:
             self.note("not_tried", hit)
+            self.left_out.append((hit, rank))
             return
         source, left = hit.source_id or hit.id, self.budget - self.used
         growth = hit.tokens + self.overhead - (0 if node is None else node.cost_below)
@@ -180,6 +177,7 @@ class _Merging:
             if overflow == "truncate" and self.truncate(hit, rank):
                 return
             self.note("does_not_fit", hit, reason=reason, needs=growth, left=room)
+            self.left_out.append((hit, rank))
             self.ended = overflow == "stop"
             return
         gone: list[Held] = []
@@ -203,6 +201,13 @@ class _Merging:
         while node is not None and node.held is None:
             node = node.parent
         return None if node is None else node.held
+
+    def count_left_out(self) -> None:
+        """Hits that were left out, but lie under what is held in the end, count for it."""
+        for hit, rank in self.left_out:
+            holder = self.holder(hit, self.known.get(hit.id))
+            if holder is not None and not holder.truncated and rank != holder.rank:
+                holder.stand_for(hit, rank)
 
     def truncate(self, hit: Hit, rank: int) -> bool:
         """Hold a hit cut to the room that there is, and end; not one above what is held, which would be lost."""
@@ -282,7 +287,7 @@ class _Merging:
         """Hold a node in the place of those below it."""
         growth = held.tokens + self.overhead - node.cost_below
         for below in gone:
-            if _better(below.score, held.score):
+            if better(below.score, held.score):
                 held.score = below.score
             held.ranks += below.ranks
             self.known[below.id].held = None

@@ -106,8 +106,8 @@ def plain_headings(text: str) -> list[tuple[int, int, str | None]]:
     Find the headings of a text without Markdown.
 
     Numbered headings ("2.3.1 Title", "Article IV", "§ 12"), marked ones ("= Title =", "## Title", bold, underlined),
-    lines in upper case or in title case that stand alone, and labels ("Results:"). A number counts only where it goes on from
-    the one before, so that a year, a figure or a numbered list makes no heading; the weaker signs count only where
+    lines in upper case or in title case that stand alone, and labels ("Results:"). A number counts only where it goes
+    on from the one before, so that a year, a figure or a numbered list makes no heading; the weaker signs count only where
     several headings of a kind are followed by text. Rather one too few than one too many.
 
     :param text: The text.
@@ -333,11 +333,17 @@ def _enough(candidates: list[_Candidate], lines: Sequence[_Line]) -> list[_Candi
         if candidate.style in _UNNUMBERED:
             good[number] = _prose_after(candidates, number, lines)
             # Capitals over a heading of another kind: "CHAPTER FOUR / ON KILNS", or a part over its first section.
-            over = number + 1 < len(candidates) and not _has_text(candidates, number, lines)
+            over = (
+                number + 1 < len(candidates)
+                and candidates[number + 1].style not in _UNNUMBERED
+                and not _has_text(candidates, number, lines)
+            )
+            if candidate.style == "upper":
+                good[number] = good[number] or over
             seen[candidate.style] += 1
             with_prose[candidate.style] += good[number]
             if candidate.style == "upper":
-                good[number] = good[number] or over or _has_text(candidates, number, lines)
+                good[number] = good[number] or _has_text(candidates, number, lines)
     result = []
     for number, candidate in enumerate(candidates):
         style = candidate.style

@@ -50,6 +50,17 @@ class Hit(NamedTuple):
     end: int | None = None
 
 
+def better(score: float | None, other: float | None) -> bool:
+    """
+    Compare scores, any of which is better than none.
+
+    :param score: A score.
+    :param other: Another one.
+    :returns: Whether the first is better.
+    """
+    return score is not None and (other is None or score > other)
+
+
 @dataclass(slots=True)
 class Held:
     """
@@ -79,6 +90,17 @@ class Held:
     merged: bool = False
     truncated: bool = False
     hits: list[str] = field(default_factory=list)
+
+    def stand_for(self, hit: Hit, rank: int) -> None:
+        """
+        Count a hit that is covered by this node.
+
+        :param hit: The hit.
+        :param rank: Its place.
+        """
+        self.ranks.append(rank)
+        if better(hit.score, self.score):
+            self.score = hit.score
 
 
 @dataclass

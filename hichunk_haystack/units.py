@@ -12,6 +12,7 @@ import sentencex
 
 from hichunk_haystack.unicode import well_formed
 
+_INK = regex.compile(r"\S")
 _WORD = regex.compile(r"\S+")
 _WIDE_STOPS = "。！？｡．…」』”’）"
 _CLOSING = regex.compile(r"""[*_"'`)\]»”’]+\s+""")
@@ -53,7 +54,7 @@ def sentence_starts(text: str, language: str = "en") -> list[int]:
     found: list[int] = []
     for boundary in _library_starts(text, language):
         # The library gives blank lines and gaps of white space as sentences: go on to the next character.
-        match = _WORD.search(text, boundary)
+        match = _INK.search(text, boundary)
         if match is None:
             break
         start = match.start()
@@ -82,7 +83,8 @@ def _library_starts(text: str, language: str) -> Iterator[int]:
         starts = [boundary["start_index"] for boundary in sentencex.get_sentence_boundaries(language, part)]
         whole = origin + _PART >= len(text)
         # The last sentence of a part may go on: it is looked at again, unless it is all there was.
-        last = starts[-1] if starts and starts[-1] > 0 else None
+        # One near its front is taken as it is, or the way through the text would be made of small steps.
+        last = starts[-1] if starts and starts[-1] > _PART // 2 else None
         yield from (origin + start for start in starts if (start or found) and (whole or start != last))
         if whole:
             return

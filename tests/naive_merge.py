@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 
-@dataclass
+@dataclass(eq=False)
 class Text:
     """A node of a tree of texts; each word of a source is its place in the source."""
 
@@ -23,8 +23,11 @@ class Text:
     parent: "Text | None" = None
     children: list["Text"] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        return self.id
 
-@dataclass
+
+@dataclass(eq=False)
 class Passage:
     """A node in the context, with the words of it that are there."""
 
@@ -74,16 +77,16 @@ def naive_merge(hits: list[Text], budget: int, rule: Rule) -> list[Passage]:
     for hit in in_turn(ranked, rule.top_parents):
         if not take(context, hit, ranked.index(hit), budget, rule):
             break
+    for hit in ranked:
+        if not context and not cut(context, hit, ranked.index(hit), budget, rule):
+            # No room beside the overhead: then it counts for nothing.
+            cut(context, hit, ranked.index(hit), budget, replace(rule, document_overhead=0))
     # What lies under a held passage counts for it, even behind the hit at which it all ended.
     for hit in ranked:
         for passage in context:
             whole = passage.words == passage.node.words
             if whole and passage.node in [hit, *above(hit)] and hit not in passage.hits:
                 passage.hits.append(hit)
-    for hit in ranked:
-        if not context and not cut(context, hit, ranked.index(hit), budget, rule):
-            # No room beside the overhead: then it counts for nothing.
-            cut(context, hit, ranked.index(hit), budget, replace(rule, document_overhead=0))
     for passage in context:
         passage.hits.sort(key=ranked.index)
     if rule.order == "rank":

@@ -3,31 +3,41 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import ast
+import sys
 from itertools import combinations
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 import hichunk_haystack.merging
-from hichunk_haystack.merging import Hit, MergeOptions, merge
+from hichunk_haystack.merging import Ancestor, Hit, MergeOptions, merge
 from tests.merge_cases import POLICY_NAMES, build, cases, ids, leaves_of, nodes_of, run, seeds, some_rules, to_hit
 from tests.naive_merge import Rule, Text, above, as_options, naive_merge
 
 
-# 4 policies, 150 trees and hit lists each, 6 sets of options for each of them: 3,600 cases.
+# 4 policies, 300 trees and hit lists each, 6 sets of options for each of them: 7,200 cases.
 @pytest.mark.parametrize("policy", POLICY_NAMES)
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(case=cases(overlapping=True), seed=seeds)
 def test_agrees_with_the_naive_rule(policy: str, case: tuple[list[Text], int], seed: int) -> None:
     hits, budget = case
+    scores = Random(seed).choices([None, 0.1, 0.2, 0.5, 0.9], k=len(hits))
+    scored = [to_hit(hit, score) for hit, score in zip(hits, scores, strict=True)]
     for rule in some_rules(seed, 6, policy):
-        plan = merge([to_hit(hit) for hit in hits], budget, MergeOptions(**as_options(rule)))
-        passages = naive_merge(hits, budget, rule)
-        assert (rule, [(node.id, node.tokens, node.hits) for node in plan.nodes]) == (
-            rule,
-            [(passage.node.id, len(passage.words), [hit.id for hit in passage.hits]) for passage in passages],
-        )
+        plan = merge(scored, budget, MergeOptions(**as_options(rule)))
+        expected = [
+            (
+                passage.node.id,
+                len(passage.words),
+                [hit.id for hit in passage.hits],
+                max((hit.score for hit in scored if hit.score and hit.id in map(str, passage.hits)), default=None),
+            )
+            for passage in naive_merge(hits, budget, rule)
+        ]
+        assert (rule, [(node.id, node.tokens, node.hits, node.score) for node in plan.nodes]) == (rule, expected)
 
 
 @settings(max_examples=200)
@@ -209,6 +219,16 @@ def test_an_ancestor_among_the_hits_takes_the_place_of_what_is_below_it() -> Non
     assert ids(run(SECTION, "r0 r00 r10", 1000)) == ["r0", "r10"]
 
 
+def test_a_hit_that_did_not_fit_counts_for_what_covers_it_in_the_end() -> None:
+    # Each node costs 10 more: the big leaf does not fit beside the small one (30 + 110 of 130), but the section, which
+    # costs 20 + 100 + 10, does in its place.
+    tree = build([[20, 100]])
+    by_id = {node.id: node for node in nodes_of(tree)}
+    hits = [to_hit(by_id["r00"], 0.5), to_hit(by_id["r01"], 0.9), to_hit(by_id["r0"], 0.1)]
+    plan = merge(hits, 130, MergeOptions(policy="none", document_overhead=10))
+    assert [(node.id, node.hits, node.score) for node in plan.nodes] == [("r0", ["r00", "r01", "r0"], 0.9)]
+
+
 def test_the_same_leaf_twice_counts_once_with_its_best_score() -> None:
     leaf = leaves_of(build(SECTION))[0]
     plan = merge([to_hit(leaf, 0.2), to_hit(leaf, 0.9), to_hit(leaf, None)], 1000)
@@ -234,6 +254,47 @@ def test_what_is_not_available_is_not_merged_into() -> None:
     by_id = {node.id: node for node in nodes_of(tree)}
     hits = [to_hit(by_id[name]) for name in ("r00", "r01", "r10", "r11")]
     assert ids(merge(hits, 1000, available=lambda node_id: node_id != "r0")) == ["r00", "r01", "r1"]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"policy": "ratio"}, {"order": "document", "top_parents": 50}, {"overflow": "stop"}]
+)
+@pytest.mark.parametrize("budget", [100, 3000, 10**9])
+def test_the_work_grows_in_proportion_to_the_hits(options: dict[str, Any], budget: int) -> None:
+    def calls(number: int) -> int:
+        """Calls of functions, Python's and C's, for so many hits on a tree of fanout 4 whose leaves have 10 tokens."""
+        above = [
+            [Ancestor(f"{level}.{at}", 10 * 4**level, 4, 7 - level) for at in range(4 ** (7 - level))]
+            for level in range(1, 8)
+        ]
+        leaves = Random(1).sample(range(4**7), number)
+        hits = [
+            Hit(
+                f"0.{at}",
+                10,
+                None,
+                "s",
+                tuple(level[at // 4 ** (up + 1)] for up, level in enumerate(above)),
+                at,
+                at + 1,
+            )
+            for at in leaves
+        ]
+        found = 0
+
+        def count(*_: Any) -> None:
+            nonlocal found
+            found += 1
+
+        sys.setprofile(count)
+        try:
+            merge(hits, budget, MergeOptions(**options))
+        finally:
+            sys.setprofile(None)
+        return found
+
+    # Ten times as many hits: ten times as many calls. Where work grows with the square, a hundred times as many.
+    assert calls(4000) <= 12 * calls(400)
 
 
 def test_documents_without_a_tree_pass_through() -> None:

@@ -13,7 +13,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.components.embedders.types import DocumentEmbedder
 from tqdm import tqdm
 
-from hichunk_haystack.components.embedders.leaf_text import text_to_embed
+from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_table_header
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.tree import is_leaf
 
@@ -54,6 +54,7 @@ class LeafEmbedder:
         *,
         embed_headings: bool = True,
         max_heading_characters: int = 200,
+        embed_table_header: bool = True,
         leaves_per_call: int = 128,
         progress_bar: bool = True,
     ) -> None:
@@ -65,6 +66,9 @@ class LeafEmbedder:
             leaf's own text starts with are not repeated.
         :param max_heading_characters: The most characters of the heading path, so that headings never push the text out
             of what the model reads. 200 characters are about 50 tokens.
+        :param embed_table_header: Whether to put the header of a table in front of leaves that hold further rows of it
+            (`table_header` in their meta), so that a number knows its column. The header comes before the heading path
+            and has a bound of `max_heading_characters` of its own.
         :param leaves_per_call: How many leaves are handed to the embedder at once: the step of the progress bar. The
             embedder may cut them into smaller batches.
         :param progress_bar: Whether to show a progress bar over the leaves. The embedder's own is hidden meanwhile.
@@ -82,6 +86,7 @@ class LeafEmbedder:
         self.document_embedder = document_embedder
         self.embed_headings = embed_headings
         self.max_heading_characters = max_heading_characters
+        self.embed_table_header = embed_table_header
         self.leaves_per_call = leaves_per_call
         self.progress_bar = progress_bar
 
@@ -175,6 +180,8 @@ class LeafEmbedder:
         for place in places:
             leaf = documents[place]
             text = text_to_embed(leaf, self.max_heading_characters) if self.embed_headings else leaf.content
+            if self.embed_table_header:
+                text = with_table_header(leaf, text, self.max_heading_characters)
             copies.append(replace(leaf, content=text, meta=dict(leaf.meta), embedding=None, sparse_embedding=None))
         return copies
 
@@ -189,6 +196,7 @@ class LeafEmbedder:
             document_embedder=self.document_embedder,
             embed_headings=self.embed_headings,
             max_heading_characters=self.max_heading_characters,
+            embed_table_header=self.embed_table_header,
             leaves_per_call=self.leaves_per_call,
             progress_bar=self.progress_bar,
         )

@@ -32,6 +32,24 @@ def text_to_embed(leaf: Document, max_heading_characters: int) -> str | None:
     return f"{path}\n{leaf.content}" if path else leaf.content
 
 
+def with_table_header(leaf: Document, text: str | None, max_header_characters: int) -> str | None:
+    """
+    Put the header of a table in front of the rows that a leaf starts with.
+
+    :param leaf: A leaf; its meta has `table_header` where it starts behind the header of a table.
+    :param text: Its text as it is embedded so far.
+    :param max_header_characters: Bound for the header, in characters; a longer one is cut.
+    :returns: The text; the same where the leaf has no such header.
+    """
+    header = leaf.meta.get("table_header")
+    if not isinstance(header, str) or text is None:
+        return text
+    # Lines of dashes say nothing to a model.
+    lines = [line.strip() for line in header.splitlines() if _words(line)]
+    said = "\n".join(lines)[:max_header_characters].rstrip()
+    return f"{said}\n{text}" if said else text
+
+
 def _not_in_front(titles: list[str], content: str) -> list[str]:
     """Leave out the titles at the end of the path that are the first lines of the content."""
     wanted = [_words(title) for title in titles]

@@ -10,11 +10,10 @@ from haystack.token_counters.types import TokenCounter
 from hichunk_haystack.components.preprocessors.splitting import (
     Structure,
     TreeSplitter,
-    from_markdown,
     split_documents,
 )
-from hichunk_haystack.markdown import parse_markdown
 from hichunk_haystack.overlap import overlap_leaves
+from hichunk_haystack.quick_blocks import quick_blocks
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
 from hichunk_haystack.tree import Node, TreeBuilder
 
@@ -91,7 +90,7 @@ class TokenHierarchicalSplitter(TreeSplitter):
         """
         key = f"token {self.overlap}"
         adjust = self._overlap if self.overlap else None
-        return {"documents": split_documents(documents, self._builder, _predict, key, workers=2, adjust=adjust)}
+        return {"documents": split_documents(documents, self._builder, _predict, key, adjust=adjust)}
 
     def _overlap(self, text: str, nodes: list[Node]) -> None:
         overlap_leaves(text, nodes, self._builder.counter, self.overlap, self._limit, self.language)
@@ -112,4 +111,5 @@ class TokenHierarchicalSplitter(TreeSplitter):
 
 
 def _predict(source: Document) -> Structure:
-    return from_markdown(parse_markdown(source.content or ""), [])
+    boundaries, tables = quick_blocks(source.content or "")
+    return Structure([], boundaries, tables)

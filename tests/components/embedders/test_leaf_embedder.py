@@ -340,6 +340,7 @@ def test_serialisation() -> None:
             "document_embedder": MockDocumentEmbedder(dimension=3).to_dict(),
             "embed_headings": False,
             "max_heading_characters": 80,
+            "embed_table_header": True,
             "leaves_per_call": 16,
             "progress_bar": False,
         },
@@ -349,6 +350,7 @@ def test_serialisation() -> None:
         "document_embedder": MockDocumentEmbedder().to_dict(),
         "embed_headings": True,
         "max_heading_characters": 200,
+        "embed_table_header": True,
         "leaves_per_call": 128,
         "progress_bar": True,
     }

@@ -7,7 +7,7 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hichunk_haystack.components.embedders.leaf_text import text_to_embed
+from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_table_header
 
 
 def leaf(content: str | None, *headings: str) -> Document:
@@ -60,3 +60,11 @@ def test_the_content_is_whole_and_the_path_is_one_bounded_line(content: str, hea
     assert text.endswith(content)
     path = text[: len(text) - len(content)]
     assert path == "" or (path.endswith("\n") and "\n" not in path[:-1] and 0 < len(path) - 1 <= limit)
+
+
+def test_the_header_of_a_table_comes_in_front_of_its_rows() -> None:
+    rows = Document(content="| 3 | 8 h |\n", meta={"table_header": "| day | hours |\n|---|---|"})
+    assert with_table_header(rows, "Kiln\n| 3 | 8 h |\n", 200) == "| day | hours |\nKiln\n| 3 | 8 h |\n"
+    assert with_table_header(rows, "| 3 | 8 h |\n", 5) == "| day\n| 3 | 8 h |\n"
+    assert with_table_header(Document(content="text"), "text", 200) == "text"
+    assert with_table_header(rows, None, 200) is None

@@ -5,7 +5,6 @@
 """What every splitter keeps, whatever it finds in a text."""
 
 import copy
-import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from haystack import Document, component, default_from_dict, default_to_dict
+from haystack import Document
 
 from hichunk_haystack.components.preprocessors import (
     AutoHierarchicalSplitter,
@@ -25,39 +24,7 @@ from hichunk_haystack.components.preprocessors import (
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
 from hichunk_haystack.tree import from_documents
 from tests.test_tree import check_contract
-
-
-@component
-class WordEmbedder:
-    """A real, small embedder: a text is the sum of its words' directions, which follow from their spelling."""
-
-    def __init__(self, dimension: int = 32) -> None:
-        self.dimension = dimension
-        self.seen = 0
-
-    @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
-        self.seen += len(documents)
-        return {
-            "documents": [
-                Document(id=d.id, content=d.content, embedding=self.embed(d.content or "")) for d in documents
-            ]
-        }
-
-    def embed(self, text: str) -> list[float]:
-        total = [0.0] * self.dimension
-        for word in text.lower().split():
-            digest = hashlib.sha256(word.encode("utf-8", "replace")).digest()
-            total = [a + b - 127.5 for a, b in zip(total, digest[: self.dimension], strict=True)]
-        return total
-
-    def to_dict(self) -> dict[str, Any]:
-        return default_to_dict(self, dimension=self.dimension)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "WordEmbedder":
-        return default_from_dict(cls, data)
-
+from tests.word_embedder import WordEmbedder
 
 LEAF = 24
 SPLITTERS: dict[str, Callable[[], Any]] = {
@@ -145,7 +112,8 @@ def test_a_line_of_five_megabytes(make: Callable[[], Any]) -> None:
     assert all(leaf.meta["token_count"] <= LEAF for leaf in leaves)
 
 
-def test_serialisation_and_what_is_no_document(make: Callable[[], Any]) -> None:
+def test_serialisation_and_what_is_no_document(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HAYSTACK_DESERIALIZATION_ALLOWLIST", "tests,hichunk_haystack")
     splitter = make()
     assert type(splitter).from_dict(splitter.to_dict()).to_dict() == splitter.to_dict()
     with pytest.raises(TypeError, match="got a str"):

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hichunk_haystack.quick_blocks import quick_blocks
+
+
+def test_places_to_cut() -> None:
+    text = (
+        "Intro\ngoes on.\n\n# Kiln\n\nUnder it.\n- item\n\n```py\n# no heading\na | b\n```\n"
+        "After.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nLast.\fPage\n"
+    )
+    boundaries, tables = quick_blocks(text)
+    assert [(boundaries[offset].name, text[offset:].splitlines()[0]) for offset in sorted(boundaries)] == [
+        ("BLOCK", "# Kiln"),
+        ("WORD", "Under it."),
+        ("LINE", "- item"),
+        ("BLOCK", "```py"),
+        ("LINE", "# no heading"),
+        ("LINE", "a | b"),
+        ("LINE", "```"),
+        ("BLOCK", "| a | b |"),
+        ("WORD", "| 1 | 2 |"),
+        ("LINE", "| 3 | 4 |"),
+        ("BLOCK", "Last."),
+        ("BLOCK", "Page"),
+    ]
+    assert [text[table.start : table.body] for table in tables] == ["| a | b |\n|---|---|\n"]
+
+
+@given(
+    st.lists(st.sampled_from(["```\n", "a | b\n", "---\n", "# a\n", "\n", "    x\n", "\f", "~~~~\n", "- y\r"])).map(
+        "".join
+    )
+)
+def test_offsets_lie_inside(text: str) -> None:
+    boundaries, tables = quick_blocks(text)
+    assert all(0 < offset < len(text) for offset in boundaries)
+    assert all(table.start <= table.body <= table.end <= len(text) for table in tables)
