@@ -118,7 +118,7 @@ class _Node:
     held_children = 0
     held_tokens = 0
 
-    def __init__(self, link: Ancestor, parent: "_Node | None") -> None:
+    def __init__(self, link: Ancestor | Hit, parent: "_Node | None") -> None:
         self.link = link
         self.parent = parent
 
@@ -232,6 +232,7 @@ class _Merging:
         options, hit, climbed, only_child = self.options, held.id, 0, True
         while (parent := node.parent) is not None:
             link = parent.link
+            assert isinstance(link, Ancestor)
             only_child = only_child and link.children == 1
             candidate = Candidate(
                 link.tokens, link.children, link.level, parent.held_children, parent.held_tokens,
@@ -295,8 +296,9 @@ class _Merging:
         node.held = self.held[held.id] = held
         node.cost_below = 0
         self.used += growth
-        # What a merge replaces is of the same source.
-        self.used_by[held.source_id] = self.used_by.get(held.source_id, 0) + growth
+        if self.source_cap is not None:
+            # What a merge replaces is of the same source.
+            self.used_by[held.source_id] = self.used_by.get(held.source_id, 0) + growth
         above = node.parent
         if above is not None:
             above.held_children += 1
@@ -326,8 +328,8 @@ class _Merging:
                 above.link = link  # it may have been known as a hit only, which does not tell its children
                 break
             new += 1
-        for link in (*hit.ancestors[:new][::-1], Ancestor(hit.id, hit.tokens, 0)):
-            node = self.known[link.id] = _Node(link, above)
+        for new_link in (*hit.ancestors[:new][::-1], hit):
+            node = self.known[new_link.id] = _Node(new_link, above)
             if above is not None:
                 siblings = self.branches.get(above.link.id)
                 if siblings is None:

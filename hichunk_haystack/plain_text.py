@@ -107,8 +107,8 @@ def plain_headings(text: str) -> list[tuple[int, int, str | None]]:
 
     Numbered headings ("2.3.1 Title", "Article IV", "§ 12"), marked ones ("= Title =", "## Title", bold, underlined),
     lines in upper case or in title case that stand alone, and labels ("Results:"). A number counts only where it goes
-    on from the one before, so that a year, a figure or a numbered list makes no heading; the weaker signs count only where
-    several headings of a kind are followed by text. Rather one too few than one too many.
+    on from the one before, so that a year, a figure or a numbered list makes no heading; the weaker signs count only
+    where several headings of a kind are followed by text. Rather one too few than one too many.
 
     :param text: The text.
     :returns: (offset in characters, level from 1 on, title) in order.

@@ -17,6 +17,8 @@ from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
 from hichunk_haystack.tree import CutPoint, TreeBuilder
 
 _UNITS_PER_CALL = 1024
+# A single line that looks like a heading may be anything.
+_PLAIN_HEADINGS = 2
 
 
 @component
@@ -45,7 +47,7 @@ class AutoHierarchicalSplitter(TreeSplitter):
         self,
         *,
         embedder: DocumentEmbedder | TextEmbedder | None = None,
-        min_headings: int = 2,
+        min_headings: int = 1,
         max_characters_per_heading: int = 20_000,
         leaf_tokens: int = 200,
         min_leaf_tokens: int = 20,
@@ -58,7 +60,7 @@ class AutoHierarchicalSplitter(TreeSplitter):
         Create the component.
 
         :param embedder: Finds changes of subject in documents without headings; without one they are split by length.
-        :param min_headings: Fewer headings than this are no structure.
+        :param min_headings: Fewer Markdown headings than this are no structure; of plain text at least two are needed.
         :param max_characters_per_heading: Nor are headings that stand further apart than this on average, in
             characters.
         :param leaf_tokens: The most tokens of a leaf; less than the embedding model reads, with room for the headings.
@@ -118,19 +120,21 @@ class AutoHierarchicalSplitter(TreeSplitter):
     def _predict(self, source: Document) -> Structure:
         text = source.content or ""
         parsed = parse_markdown(text)
-        if self._enough(parsed.headings, text):
+        if self._enough(parsed.headings, text, self.min_headings):
             why = f"{len(parsed.headings)} Markdown headings in {len(text)} characters"
             points = [CutPoint(*heading) for heading in parsed.headings]
             return from_markdown(parsed, points, _note("markdown", why))
         why = f"{len(parsed.headings)} Markdown headings are too few for {len(text)} characters"
         plain = read_plain_text(text)
-        if self._enough(plain.headings, text):
+        if self._enough(plain.headings, text, max(_PLAIN_HEADINGS, self.min_headings)):
             points = [CutPoint(*heading) for heading in plain.headings]
             why = f"{why}; {len(plain.headings)} headings of plain text"
             return Structure(points, plain.boundaries, plain.tables, _note("plain text", why))
         why = f"{why}, and so are {len(plain.headings)} headings of plain text"
         if self.embedder is None:
-            return from_markdown(parsed, [], _note("token", f"{why}; no embedder is given"))
+            # The few headings that there are still name what stands under them.
+            points = [CutPoint(*heading) for heading in parsed.headings]
+            return from_markdown(parsed, points, _note("token", f"{why}; no embedder is given"))
         found = semantic_structure(
             source,
             self.embedder,
@@ -142,8 +146,8 @@ class AutoHierarchicalSplitter(TreeSplitter):
         )
         return from_markdown(parsed, found.cut_points, found.root_meta or _note("semantic", why))
 
-    def _enough(self, headings: Sequence[Any], text: str) -> bool:
-        return len(headings) >= max(self.min_headings, len(text) / self.max_characters_per_heading)
+    def _enough(self, headings: Sequence[Any], text: str, least: int) -> bool:
+        return len(headings) >= max(least, len(text) / self.max_characters_per_heading)
 
     def to_dict(self) -> dict[str, Any]:
         """

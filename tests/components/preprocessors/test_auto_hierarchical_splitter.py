@@ -39,10 +39,16 @@ def test_the_reason_is_told() -> None:
 
 
 def test_headings_that_are_too_few() -> None:
-    # One heading is no structure; nor are two over 50,000 characters, at one in 20,000 at least.
-    assert chosen([f"# Kiln\n\n{PROSE}", f"# Kiln\n\n{PROSE * 400}# Wheel\n\n{PROSE * 300}"]) == ["token", "token"]
-    assert chosen([f"# Kiln\n\n{PROSE}"], min_headings=1) == ["markdown"]
+    # A title over a short text is structure; two headings over 50,000 characters, at one in 20,000 at least, are not.
+    short, long = f"# Kiln\n\n{PROSE}", f"# Kiln\n\n{PROSE * 400}# Wheel\n\n{PROSE * 300}"
+    assert chosen([short, long]) == ["markdown", "token"]
+    assert chosen([short], min_headings=2) == ["token"]
     assert chosen([MARKDOWN], max_characters_per_heading=10) == ["token"]
+    assert chosen([f"Article 1\n\n{PROSE}"]) == ["token"]  # of plain text, one is none
+
+
+def test_headings_that_are_too_few_still_name_what_stands_under_them() -> None:
+    assert roots([f"# Kiln\n\n{PROSE}"], min_headings=2)[0].meta["headings"] == ["Kiln"]
 
 
 def test_markdown_gets_the_tree_of_the_markdown_splitter() -> None:
@@ -64,7 +70,7 @@ def test_round_trip() -> None:
         "type": "hichunk_haystack.components.preprocessors.AutoHierarchicalSplitter",
         "init_parameters": {
             "embedder": None,
-            "min_headings": 2,
+            "min_headings": 1,
             "max_characters_per_heading": 20000,
             "leaf_tokens": 99,
             "min_leaf_tokens": 20,
