@@ -328,7 +328,8 @@ class _Merging:
                 above.link = link  # it may have been known as a hit only, which does not tell its children
                 break
             new += 1
-        for new_link in (*hit.ancestors[:new][::-1], hit):
+        down: list[Ancestor | Hit] = [*hit.ancestors[:new][::-1], hit]
+        for new_link in down:
             node = self.known[new_link.id] = _Node(new_link, above)
             if above is not None:
                 siblings = self.branches.get(above.link.id)
