@@ -16,6 +16,7 @@ from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitt
 from hichunk_haystack.components.retrievers import BudgetAutoMergingRetriever
 from hichunk_haystack.components.writers import HierarchyWriter
 from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
+from hichunk_haystack.inspector import query_page, tree_page
 
 text = "# Kiln\n\nFire it slowly.\n\nThen let it cool for a day.\n\n# Wheel\n\nCentre the clay before you open it.\n"
 counter = ApproximateTokenCounter()
@@ -24,8 +25,11 @@ nodes = splitter.run([Document(content=text)])["documents"]
 store = InMemoryDocumentStore()
 assert HierarchyWriter(store, progress_bar=False).run(nodes)["sources"] == 1
 merger = BudgetAutoMergingRetriever(store, token_budget=100, token_counter=counter)
-merged = merger.run([node for node in nodes if not node.meta["__children_ids"]])["documents"]
+result = merger.run([node for node in nodes if not node.meta["__children_ids"]])
+merged = result["documents"]
 assert [document.content for document in merged] == [text]
 assert text.strip() in ContextBuilder(token_counter=counter).run(merged)["context"]
+for page in (tree_page(nodes), query_page("How?", [("a run", result["trace"], merged)])):
+    assert "Fire it slowly." in page
 assert FileConverter and LeafEmbedder and HierarchyQdrantDocumentStore
 print(f"hichunk-haystack {hichunk_haystack.__version__}: the wheel works on its own")
