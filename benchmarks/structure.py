@@ -11,23 +11,21 @@ Documents: the design documents of `rust_rfcs` of 4,000 words and more, and the 
 are taken away, so that a heading is a line of its own like any other ("shown"), or whole heading lines are taken out
 ("removed", where the place to find is the first unit of the section). A cut counts when it lies in front of exactly the
 right unit (sentence, listing, table). Levels are those left behind the first line of the document, compressed so that
-the highest is 1. Lall is F1 without regard to levels. F1 per document, averaged; and F1 over all cuts of a set.
+the highest is 1. Lall is F1 without regard to levels. F1 per document, averaged; Pk and WindowDiff (errors, 0 is best)
+per document, averaged; and precision, recall and F1 over all cuts of a set. Documents without a cut are left out. The
+measures are those of `hichunk_haystack.evaluation.structure`.
 
-The default model is the static one of the package `wordllama` (fast); `--model sentence-transformers/all-MiniLM-L6-v2`
-is slower. Rivals need the extra `compare`: they give one level, so that only L1 and Lall are shown.
+Needs the extras `local` and `evaluation`. The default model is the static one of the package `wordllama` (fast);
+`--model sentence-transformers/all-MiniLM-L6-v2` is slower. That package and the rivals come with the extra `compare`.
+Rivals give one level, so that L2 says nothing about them.
 """
 
 import argparse
 import importlib.util
 import json
 import os
-import re
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,70 +35,32 @@ from haystack import Document
 
 from hichunk_haystack.components.embedders import OfflineSentenceTransformersDocumentEmbedder
 from hichunk_haystack.components.preprocessors.semantic import semantic_structure
-from hichunk_haystack.markdown import parse_markdown
+from hichunk_haystack.evaluation.structure import (
+    Splitter,
+    as_row,
+    cut_points_of_pieces,
+    hidden_case,
+    measure,
+    structure_texts,
+)
 from hichunk_haystack.plain_text import plain_headings
+from hichunk_haystack.sections import CutPoint
 from hichunk_haystack.segmentation import title_like, whole_blocks
 from hichunk_haystack.text_units import Unit, find_units
 
 DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-Cuts = dict[int, int]
-Splitter = Callable[[str, list[Unit]], Cuts]
 
-
-@dataclass
-class Case:
-    text: str
-    units: list[Unit]
-    gold: Cuts
-
-
-def make_case(markdown: str, *, removed: bool) -> Case:
-    """Hide the headings of a text."""
-    parts: list[str] = []
-    gold: list[tuple[int, int]] = []
-    position = length = 0
-    for offset, level, _ in parse_markdown(markdown).headings:
-        if offset < position:
-            continue
-        end = _line_end(markdown, offset)
-        line = markdown[offset:end]
-        if not line.lstrip().startswith("#"):  # the underline of a setext heading
-            end = _line_end(markdown, end)
-        shown = "" if removed else re.sub(r"^\s*#+\s*|\s*#*\s*$", "", line) + "\n"
-        parts += [markdown[position:offset], shown]
-        gold.append((length + offset - position, level))
-        length += offset - position + len(shown)
-        position = end
-    text = "".join([*parts, markdown[position:]])
-    units = whole_blocks(find_units(text))
-    first = len(text) - len(text.lstrip())
-    found: Cuts = {}
-    for offset, level in gold:
-        # The unit that starts there, or the first behind: without its line a section starts with its text.
-        at = next((unit.start for unit in units if unit.start >= offset), None)
-        if at is not None and offset > first and at > first:
-            found[at] = min(level, found.get(at, level))
-    ranks = {level: number + 1 for number, level in enumerate(sorted(set(found.values())))}
-    return Case(text, units, {offset: ranks[level] for offset, level in found.items()})
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end + 1
+COLUMNS = {
+    "L1": "L1", "L2": "L2", "Lall": "Lall", "Pk": "Pk", "WindowDiff": "WDiff", "precision": "prec", "recall": "rec",
+    "Lall over all cuts": "all", "seconds": "s",
+}  # fmt: skip
 
 
 def read(data: Path, documents: int | None) -> dict[str, list[str]]:
-    sets: dict[str, list[str]] = {}
-    for name, least in (("rust_rfcs", 4000), ("wikitext2", 0)):
-        texts = [path.read_bytes().decode() for path in sorted((data / name / "docs").glob("*.md"))]
-        texts = [text for text in texts if len(text.split()) >= least]
-        if name == "wikitext2":
-            # Each line is a paragraph there, and blank lines stand around headings only: they would give them away.
-            texts = [re.sub(r"\n+", "\n\n", text) for text in texts]
-        # Evenly over the set, whatever its order.
-        step = max(1, len(texts) // documents) if documents else 1
-        sets[name] = texts[::step]
-    return sets
+    return {
+        "rust_rfcs": structure_texts(data / "rust_rfcs", least_words=4000, documents=documents),
+        "wikitext2": structure_texts(data / "wikitext2", lines_are_paragraphs=True, documents=documents),
+    }
 
 
 def static_model(folder: Path) -> str:
@@ -126,23 +86,23 @@ def static_model(folder: Path) -> str:
 
 
 def contenders(embedder: Any, *, rivals: bool) -> dict[str, Splitter]:
-    def semantic(text: str, _: list[Unit], *, layout: bool) -> Cuts:
+    def semantic(text: str, _: list[Unit], *, layout: bool) -> list[CutPoint]:
         found = semantic_structure(
             Document(content=text), embedder, levels=2, layout=layout, units_per_call=1024, language="en"
         )
         if found.root_meta:
             sys.exit(str(found.root_meta))
-        return {cut.offset: cut.level for cut in found.cut_points}
+        return list(found.cut_points)
 
-    def lines(text: str, units: list[Unit]) -> Cuts:
+    def lines(text: str, units: list[Unit]) -> list[CutPoint]:
         titles = title_like(text, units)
-        return {unit.start: 1 for unit, title in zip(units, titles, strict=True) if title and unit.start}
+        return [CutPoint(unit.start, 1) for unit, title in zip(units, titles, strict=True) if title]
 
-    def plain(text: str, _: list[Unit]) -> Cuts:
-        return {offset: level for offset, level, _ in plain_headings(text) if offset}
+    def plain(text: str, _: list[Unit]) -> list[CutPoint]:
+        return [CutPoint(offset, level) for offset, level, _ in plain_headings(text)]
 
-    def every_third_paragraph(_: str, units: list[Unit]) -> Cuts:
-        return {unit.start: 1 for unit in [unit for unit in units if unit.strength == 4][3::3]}
+    def every_third_paragraph(_: str, units: list[Unit]) -> list[CutPoint]:
+        return [CutPoint(unit.start, 1) for unit in [unit for unit in units if unit.strength == 4][3::3]]
 
     found: dict[str, Splitter] = {
         "SemanticHierarchicalSplitter": lambda text, units: semantic(text, units, layout=True),
@@ -175,9 +135,9 @@ def haystack_splitter(embedder: Any) -> Splitter:
     splitter.sentence_splitter = OurSentences()  # type: ignore[assignment]
     splitter._is_warmed_up = True
 
-    def split(text: str, units: list[Unit]) -> Cuts:
+    def split(text: str, _: list[Unit]) -> list[CutPoint]:
         pieces = splitter.run(documents=[Document(content=text)])["documents"]
-        return on_units(text, units, [piece.content or "" for piece in pieces])
+        return cut_points_of_pieces(text, [piece.content or "" for piece in pieces])
 
     return split
 
@@ -207,61 +167,14 @@ def chonkie_chunker(embedder: Any) -> Splitter:
 
     chunker = SemanticChunker(embedding_model=Ours(), chunk_size=8192)
 
-    def split(text: str, units: list[Unit]) -> Cuts:
-        return on_units(text, units, [chunk.text for chunk in chunker.chunk(text)])
+    def split(text: str, _: list[Unit]) -> list[CutPoint]:
+        return cut_points_of_pieces(text, [chunk.text for chunk in chunker.chunk(text)])
 
     return split
 
 
-def on_units(text: str, units: list[Unit], pieces: Iterable[str]) -> Cuts:
-    """Where pieces start, moved to the nearest start of a unit: a rival's own sentences cost it nothing."""
-    starts = [unit.start for unit in units]
-    cuts: Cuts = {}
-    position = 0
-    for piece in pieces:
-        found = text.find(piece[:200], position)
-        start = found if found >= 0 else position
-        nearest = min(starts, key=lambda one: abs(one - start))
-        if nearest > 0:
-            cuts[nearest] = 1
-        position = start + max(1, len(piece) - 200)
-    return cuts
-
-
-def f1(predicted: set[int], gold: set[int]) -> float | None:
-    if not gold and not predicted:
-        return None
-    return 2 * len(predicted & gold) / (len(predicted) + len(gold))
-
-
-def at_level(cuts: Cuts, level: int) -> set[int]:
-    return {offset for offset, own in cuts.items() if own == level}
-
-
-def score(cases: list[Case], split: Splitter) -> dict[str, float]:
-    rows: dict[str, list[float]] = {"L1": [], "L2": [], "Lall": []}
-    both = predicted_in_all = gold_in_all = 0
-    start = time.perf_counter()
-    for case in cases:
-        cuts = split(case.text, case.units)
-        for name, value in (
-            ("L1", f1(at_level(cuts, 1), at_level(case.gold, 1))),
-            ("L2", f1(at_level(cuts, 2), at_level(case.gold, 2))),
-            ("Lall", f1(set(cuts), set(case.gold))),
-        ):
-            if value is not None:
-                rows[name].append(value)
-        both += len(cuts.keys() & case.gold.keys())
-        predicted_in_all += len(cuts)
-        gold_in_all += len(case.gold)
-    means = {name: statistics.mean(values) if values else 0.0 for name, values in rows.items()}
-    return {
-        **means,
-        "precision": both / max(1, predicted_in_all),
-        "recall": both / max(1, gold_in_all),
-        "Lall over all cuts": 2 * both / max(1, predicted_in_all + gold_in_all),
-        "seconds": time.perf_counter() - start,
-    }
+def shown(value: float | None) -> str:
+    return f"{'-':>8}" if value is None else f"{value:8.3f}"
 
 
 def main() -> None:
@@ -272,9 +185,10 @@ def main() -> None:
     parser.add_argument("--model", help="a model of Sentence Transformers instead of the static one")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    sets = read(arguments.data, arguments.documents)
-    if not all(sets.values()):
-        sys.exit(f"{arguments.data} holds no rust_rfcs/docs and wikitext2/docs. Name the folder with --data.")
+    try:
+        sets = read(arguments.data, arguments.documents)
+    except FileNotFoundError as error:
+        sys.exit(f"{error} Name the folder that holds rust_rfcs and wikitext2 with --data.")
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         model = arguments.model or static_model(Path(folder))
@@ -283,18 +197,13 @@ def main() -> None:
         runs = contenders(embedder, rivals=not arguments.no_rivals)
         for removed in (False, True):
             for name, texts in sets.items():
-                cases = [case for case in (make_case(text, removed=removed) for text in texts) if case.gold]
+                cases = [case for case in (hidden_case(text, removed=removed) for text in texts) if case.right]
                 title = f"{name}, heading lines {'removed' if removed else 'shown without marks'}"
-                print(f"\n{title}: {len(cases)} documents, {sum(len(case.gold) for case in cases)} cuts")
-                print(f"{'':44}{'L1':>7}{'L2':>7}{'Lall':>7}{'prec':>7}{'rec':>7}{'all':>7}{'s':>8}")
+                print(f"\n{title}: {len(cases)} documents, {sum(len(case.right) for case in cases)} cuts")
+                print(f"{'':44}" + "".join(f"{column:>8}" for column in COLUMNS.values()))
                 for run, split in runs.items():
-                    row = score(cases, split)
-                    print(
-                        f"{run:44}"
-                        + "".join(f"{value:7.3f}" for value in list(row.values())[:-1])
-                        + f"{row['seconds']:8.1f}",
-                        flush=True,
-                    )
+                    row = as_row(measure(cases, split))
+                    print(f"{run:44}" + "".join(shown(row[column]) for column in COLUMNS), flush=True)
                     results.setdefault(title, {})[run] = row
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2))

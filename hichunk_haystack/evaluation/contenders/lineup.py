@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""Who takes part in the benchmark."""
+
+import importlib.util
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from hichunk_haystack.components.preprocessors import (
+    AutoHierarchicalSplitter,
+    MarkdownHierarchicalSplitter,
+    PlainTextHierarchicalSplitter,
+    SemanticHierarchicalSplitter,
+    TokenHierarchicalSplitter,
+)
+from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
+from hichunk_haystack.evaluation.contenders.flat import FlatChunks, Oracle, fixed, paragraphs, sentences
+from hichunk_haystack.evaluation.contenders.rivals import HaystackHierarchy, LlamaIndexHierarchy
+from hichunk_haystack.evaluation.contenders.trees import Forest, KnownSections, Trees
+from hichunk_haystack.policies import MergeOptions
+
+OURS = "ours: "
+
+# Leaves of about 35 words, below passages that all-MiniLM-L6-v2 reads whole, below longer ones.
+_BOUNDS: dict[str, Any] = {"leaf_tokens": 64, "min_leaf_tokens": 10, "inner_tokens": [128, 256, 1024]}
+
+POLICIES = {
+    "hichunk": MergeOptions(order="document"),
+    "hichunk 0.2-0.4": MergeOptions(theta_start=0.2, theta_end=0.4, order="document"),
+    "ratio": MergeOptions(policy="ratio", order="document"),
+    "parent": MergeOptions(policy="parent", order="document"),
+    "none": MergeOptions(policy="none", order="document"),
+}
+CONTEXTS = {"leaves in context": True, "leaves alone": False}
+_STANDARD = "hichunk 0.2-0.4"
+
+
+class Contender(Protocol):
+    """Finds pieces for each question of a corpus."""
+
+    name: str
+
+    def retrieve(self, budget: int) -> Iterator[list[Piece]]:
+        """
+        Retrieve for each question.
+
+        :param budget: Tokens.
+        :returns: Pieces in rank order that take the budget at most.
+        """
+
+
+def lineup(corpus: Corpus, *, every: bool = False) -> Iterator[Contender]:
+    """
+    Make the contenders, one after another, so that what one needs is freed before the next.
+
+    :param corpus: Documents and questions.
+    :param every: Every splitter of ours with every policy; otherwise one of each.
+    :returns: The contenders: the ceiling, the rivals, ours.
+    """
+    yield Oracle(corpus)
+    yield FlatChunks("fixed chunks of 200 tokens (FC200)", corpus, fixed(200))
+    yield FlatChunks("fixed chunks of 512 tokens, 15 % overlap", corpus, fixed(512, 77))
+    yield FlatChunks("sentences", corpus, sentences)
+    yield FlatChunks("paragraphs", corpus, paragraphs)
+    parents = Forest(corpus, TokenHierarchicalSplitter(chunk_sizes=[512, 128]), False)
+    yield Trees("parent-document, 512 over 128 tokens", parents, MergeOptions(policy="parent", overflow="truncate"))
+    if importlib.util.find_spec("llama_index"):
+        yield LlamaIndexHierarchy(corpus, merging=False)
+        yield LlamaIndexHierarchy(corpus, merging=True)
+    yield HaystackHierarchy(corpus, merging=False)
+    yield HaystackHierarchy(corpus, merging=True)
+    for name, splitter in splitters(corpus).items():
+        for kind, context in CONTEXTS.items():
+            forest = Forest(corpus, splitter, context)
+            for policy, options in POLICIES.items():
+                standard = name == "Auto" and (policy == _STANDARD or kind == "leaves in context")
+                if every or standard or (policy == _STANDARD and context):
+                    yield Trees(f"{OURS}{name}, {kind}, {policy}", forest, options)
+
+
+def splitters(corpus: Corpus) -> dict[str, Any]:
+    """
+    Make our splitters.
+
+    :param corpus: Documents.
+    :returns: Splitters by short name.
+    """
+    counter = corpus.counter
+    found: dict[str, Any] = {
+        "Auto": AutoHierarchicalSplitter(**_BOUNDS, token_counter=counter),
+        "Markdown": MarkdownHierarchicalSplitter(**_BOUNDS, token_counter=counter),
+        "PlainText": PlainTextHierarchicalSplitter(**_BOUNDS, token_counter=counter),
+        "Semantic": SemanticHierarchicalSplitter(corpus.embedder, **_BOUNDS, token_counter=counter),
+        "Token": TokenHierarchicalSplitter(chunk_sizes=[4096, 1024, 256, 128, 64], token_counter=counter),
+    }
+    if corpus.cut_points:
+        found["known sections"] = KnownSections(corpus, **_BOUNDS)
+    return found

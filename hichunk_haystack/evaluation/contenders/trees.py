@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""Our own components: a splitter, an embedder of leaves, and the merge."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+from haystack import Document
+
+from hichunk_haystack.components.embedders import HierarchyEmbedder
+from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
+from hichunk_haystack.evaluation.contenders.flat import best
+from hichunk_haystack.merging import merge
+from hichunk_haystack.plans import Ancestor, Hit
+from hichunk_haystack.policies import MergeOptions
+from hichunk_haystack.tree import ANCESTORS, TreeBuilder, is_leaf, to_documents
+
+# Hits are given for so many times the budget: what is merged or skipped makes room for more.
+_SURPLUS = 2.5
+
+
+class Forest:
+    """The trees of a corpus by one splitter, with one kind of vectors: what all policies of merging share."""
+
+    def __init__(self, corpus: Corpus, splitter: Any, context: Mapping[str, float] | bool, **embedder: Any) -> None:
+        """
+        Set up; nothing is split or embedded yet.
+
+        :param corpus: Documents and questions.
+        :param splitter: Any splitter of ours.
+        :param context: The `context` of the `HierarchyEmbedder`.
+        :param embedder: Further options of the embedder.
+        """
+        self.corpus = corpus
+        self.splitter = splitter
+        self.context = context
+        self.options = {"leaves_per_call": 100_000, "progress_bar": False, **embedder}
+
+    @cached_property
+    def leaves(self) -> list[Document]:
+        """The leaves that have a word, with vectors."""
+        documents = [
+            Document(id=name, content=text, meta={"name": name}) for name, text in self.corpus.dataset.documents.items()
+        ]
+        nodes = self.splitter.run(documents)["documents"]
+        cached: Any = self.corpus.embedder
+        embedder = HierarchyEmbedder(cached, context=self.context, **self.options)
+        return [node for node in embedder.run(nodes)["documents"] if is_leaf(node) and node.meta["token_count"]]
+
+    @cached_property
+    def hits(self) -> list[list[Hit]]:
+        """For each question the best leaves, best first."""
+        vectors = np.array([leaf.embedding for leaf in self.leaves], dtype=np.float32)
+        similarities = self.corpus.questions @ vectors.T
+        hits = [_hit(leaf) for leaf in self.leaves]
+        return [
+            [hits[number]._replace(score=float(row[number])) for number in ranked]
+            for row, ranked in zip(similarities, best(similarities, self.enough(4096)), strict=True)
+        ]
+
+    def enough(self, budget: int) -> int:
+        """
+        Say how many hits fill a budget.
+
+        :param budget: Tokens.
+        :returns: A number of hits.
+        """
+        mean = sum(leaf.meta["token_count"] for leaf in self.leaves) / len(self.leaves)
+        return ceil(_SURPLUS * budget / mean) + 10
+
+
+class Trees:
+    """Ranks leaves by their vectors and merges them within the budget."""
+
+    def __init__(self, name: str, forest: Forest, merging: MergeOptions) -> None:
+        """
+        Set up.
+
+        :param name: What the table calls it.
+        :param forest: The trees.
+        :param merging: How to merge.
+        """
+        self.name = name
+        self.forest = forest
+        self.merging = merging
+
+    def retrieve(self, budget: int) -> Iterator[list[Piece]]:
+        """
+        Merge within the budget for each question.
+
+        :param budget: Tokens.
+        :returns: Pieces in rank order.
+        """
+        enough = self.forest.enough(budget)
+        for hits in self.forest.hits:
+            nodes = merge(hits[:enough], budget, self.merging, cut=_no_cut).nodes
+            yield [Piece(node.source_id, node.start or 0, node.end or 0) for node in nodes]
+
+
+class KnownSections:
+    """A splitter for texts without headings, which is told where sections start, but not what they are called."""
+
+    def __init__(self, corpus: Corpus, **bounds: Any) -> None:
+        """
+        Set up.
+
+        :param corpus: Documents, with cut points.
+        :param bounds: Options of the `TreeBuilder`.
+        """
+        self.cut_points = corpus.cut_points or {}
+        self.builder = TreeBuilder(corpus.counter, **bounds)
+
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """
+        Split documents.
+
+        :param documents: Documents.
+        :returns: A dictionary with `documents`: the nodes of their trees.
+        """
+        nodes: list[Document] = []
+        for document in documents:
+            cut_points = self.cut_points.get(document.meta["name"], ())
+            nodes += to_documents(self.builder.build(document.content or "", cut_points), document, "known sections")
+        return {"documents": nodes}
+
+
+def _no_cut(hit: str, allowed: int) -> int:  # noqa: ARG001
+    """A leaf that does not fit is passed over: it is smaller than any budget."""
+    return 0
+
+
+def _hit(leaf: Document) -> Hit:
+    meta = leaf.meta
+    above = tuple(
+        Ancestor(link["id"], link["tokens"], link["children"], link["level"], link["start"], link["end"])
+        for link in meta[ANCESTORS]
+    )
+    return Hit(
+        leaf.id, meta["token_count"], None, meta["source_id"], above, meta["split_idx_start"], meta["split_idx_end"]
+    )
