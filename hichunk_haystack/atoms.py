@@ -61,21 +61,32 @@ class _Cutting:
     text: str
     pieces: list[Piece]
     counts: list[int] = field(default_factory=list)
+    fits: bool = False
+    """Whether no piece is above the limit, as was found before."""
 
     def heavy(self, limit: int) -> list[int]:
         """Numbers of the pieces above the limit."""
-        return [
+        if self.fits:
+            return []
+        # Nothing shorter than this can weigh too much by its characters.
+        most = CHARACTERS_PER_TOKEN * limit
+        found = [
             number
-            for number, (piece, count) in enumerate(zip(self.pieces, self.counts, strict=True))
-            if count > limit or _weight(self.text, piece, count) > limit
+            for number, ((start, stop, _), count) in enumerate(zip(self.pieces, self.counts, strict=True))
+            if count > limit or (stop - start > most and _weight(self.text, start, stop, count) > limit)
         ]
+        self.fits = not found
+        return found
 
     def atoms(self) -> Atoms:
         """What came out."""
         text, pieces = self.text, self.pieces
-        weights = [_weight(text, piece, count) for piece, count in zip(pieces, self.counts, strict=True)]
+        weights = [
+            count if stop - start <= CHARACTERS_PER_TOKEN * count else _weight(text, start, stop, count)
+            for (start, stop, _), count in zip(pieces, self.counts, strict=True)
+        ]
         return Atoms(
-            starts=[*(piece[0] for piece in pieces), len(text)],
+            starts=[*[piece[0] for piece in pieces], len(text)],
             strengths=[piece[2] for piece in pieces],
             tokens=list(accumulate(self.counts, initial=0)),
             weights=list(accumulate(weights, initial=0)),
@@ -185,11 +196,15 @@ def _first_pieces(text: str, boundaries: Mapping[int, Strength], limit: int, div
     """Cut at the places given, and long blocks at their sentences."""
     first = len(text) - len(text.lstrip())
     end = len(text.rstrip())
-    starts = [0, *sorted(offset for offset in boundaries if first < offset < end), len(text)]
+    starts = [0, *sorted([offset for offset in boundaries if first < offset < end]), len(text)]
+    long = _LIKELY_CHARACTERS_PER_TOKEN * limit
     pieces: list[Piece] = []
     for start, stop in pairwise(starts):
         piece = (start, stop, boundaries[start] if start else Strength.BLOCK)
-        pieces += divide(text, piece) if stop - start > _LIKELY_CHARACTERS_PER_TOKEN * limit else [piece]
+        if stop - start > long:
+            pieces += divide(text, piece)
+        else:
+            pieces.append(piece)
     return pieces
 
 
@@ -241,9 +256,8 @@ def _count_all(runs: Iterable[tuple[str, Iterable[Piece]]], counter: TokenCounte
     return count_texts(counter, [text[start:stop] for text, pieces in runs for start, stop, _ in pieces])
 
 
-def _weight(text: str, piece: Piece, tokens: int) -> int:
-    if piece[1] - piece[0] <= CHARACTERS_PER_TOKEN * tokens:
-        return tokens
+def _weight(text: str, start: int, stop: int, tokens: int) -> int:
+    """Weight of a piece that may have too few tokens for its characters."""
     # White space weighs nothing: it never has to be cut.
-    characters = sum(map(len, text[piece[0] : piece[1]].split()))
+    characters = sum(map(len, text[start:stop].split()))
     return max(tokens, ceil(characters / CHARACTERS_PER_TOKEN))

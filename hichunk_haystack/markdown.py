@@ -5,9 +5,10 @@
 """Headings and blocks of a Markdown text, with their offsets."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyromark
@@ -31,6 +32,9 @@ _KINDS = {
     "TableHead": "table row", "TableRow": "table row", "FootnoteDefinition": "footnote",
 }  # fmt: skip
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough", "Link", "Image", "TableCell", "Superscript", "Subscript"})
+_PLAIN = frozenset({"Paragraph", "List", "Item", "BlockQuote"})
+_AS_IS = frozenset({"CodeBlock", "HtmlBlock", "MetadataBlock"})
+_BREAKS = frozenset({"SoftBreak", "HardBreak"})
 
 
 @dataclass
@@ -71,7 +75,8 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.raw = np.frombuffer(text.encode(), dtype=np.uint8)
+        self.data = text.encode()
+        self.raw = np.frombuffer(self.data, dtype=np.uint8)
         breaks = self.raw == ord("\n")
         if "\r" in text:
             breaks |= (self.raw == ord("\r")) & (np.append(self.raw[1:], 0) != ord("\n"))
@@ -86,38 +91,39 @@ class _Reader:
         self.depth = 0
         self.after_heading = False
         self.after_table_head = False
+        self.pipes = "|" in text
         self.title: list[str] | None = None
         self.heading = (0, 0)
 
     def read(self) -> MarkdownStructure:
         """Parse, then turn bytes into characters."""
         as_is = False
-        for event, span in pyromark.events_with_range(self.text, options=_OPTIONS):
-            if isinstance(event, str):  # rules, breaks
-                if self.title is not None and event in ("SoftBreak", "HardBreak"):
-                    self.title.append(" ")
-                elif event == "Rule":
-                    self.boundary(span["start"], Strength.BLOCK if self.depth == 0 else Strength.LINE)
+        kind: str
+        value: Any
+        # There are some 50 events to a page, most of them of no interest: what is most frequent comes first.
+        for event, span in pyromark.events_with_range(self.text, options=_OPTIONS, merge_text=True):
+            if isinstance(event, str):
+                self.mark(event, span["start"])
                 continue
-            kind: str
-            value: Any
-            kind, value = next(iter(cast(dict[str, Any], event).items()))
-            if kind in ("Start", "End"):
+            [(kind, value)] = event.items()
+            if kind == "Text" or kind == "Code":  # noqa: PLR1714 - a set would be slower
+                if self.title is not None:
+                    self.title.append(value)
+            elif kind == "Start":
+                tag = value if isinstance(value, str) else next(iter(value))
+                if tag not in _INLINE:
+                    self.start(tag, value, span["start"])
+                    as_is = tag in _AS_IS
+            elif kind == "End":
                 tag = value if isinstance(value, str) else next(iter(value))
                 if tag in _INLINE:
                     continue
-                if kind == "Start":
-                    self.start(tag, value, span["start"])
-                    as_is = tag in ("CodeBlock", "HtmlBlock", "MetadataBlock")
-                else:
-                    self.end(tag, span["end"])
-                    if as_is:
-                        self.lines(span["start"], span["end"])
-                        as_is = False
-                    elif tag == "Paragraph":
-                        self.plain_tables(span["start"], span["end"])
-            elif self.title is not None and kind in ("Text", "Code"):
-                self.title.append(value)
+                self.end(tag, span["end"])
+                if as_is:
+                    self.lines(span["start"], span["end"])
+                    as_is = False
+                elif self.pipes and tag == "Paragraph":
+                    self.plain_tables(span["start"], span["end"])
         return self.in_characters()
 
     def in_characters(self) -> MarkdownStructure:
@@ -125,35 +131,53 @@ class _Reader:
         structure = MarkdownStructure(self.headings, self.boundaries, self.tables, self.kinds)
         if not self.text.isascii():
             # A byte of the form 10xxxxxx goes on with the character of the byte before it.
-            offsets = np.concatenate(([0], np.cumsum((self.raw & 0b11000000) != _CONTINUATION))).tolist()
-            structure.headings = [(offsets[byte], level, title) for byte, level, title in self.headings]
-            structure.boundaries = {offsets[byte]: strength for byte, strength in self.boundaries.items()}
-            structure.kinds = {offsets[byte]: kind for byte, kind in self.kinds.items()}
-            structure.tables = [
-                Table(offsets[t.start], offsets[t.body], offsets[t.end], tuple(offsets[row] for row in t.rows))
-                for t in self.tables
+            offsets = np.concatenate(([0], np.cumsum((self.raw & 0b11000000) != _CONTINUATION)))
+
+            def characters(places: Iterable[int]) -> list[int]:
+                # Of a long text only a few places are of interest: no list of all.
+                return offsets[np.fromiter(places, dtype=np.int64)].tolist()
+
+            starts = characters(byte for byte, _, _ in self.headings)
+            structure.headings = [
+                (start, level, title) for start, (_, level, title) in zip(starts, self.headings, strict=True)
             ]
+            structure.boundaries = dict(zip(characters(self.boundaries), self.boundaries.values(), strict=True))
+            structure.kinds = dict(zip(characters(self.kinds), self.kinds.values(), strict=True))
+            structure.tables = []
+            for table in self.tables:
+                start, body, end, *rows = characters((table.start, table.body, table.end, *table.rows))
+                structure.tables.append(Table(start, body, end, tuple(rows)))
         for offset, strength in page_boundaries(self.text).items():
             structure.boundaries.setdefault(offset, strength)
         return structure
+
+    def mark(self, event: str, byte: int) -> None:
+        """Note a rule, or that a title goes on behind a break."""
+        if event == "Rule":
+            self.boundary(self.line_start(byte), Strength.BLOCK if self.depth == 0 else Strength.LINE)
+        elif self.title is not None and event in _BREAKS:
+            self.title.append(" ")
 
     def start(self, tag: str, value: Any, byte: int) -> None:
         """Note a block's start."""
         top = self.depth == 0
         self.depth += 1
+        line = self.line_start(byte)
         if tag == "TableRow" and self.after_table_head:
             # The header belongs to the first row: cut there only where nothing else fits.
             self.after_table_head = False
-            self.boundary(byte, Strength.WORD)
+            self.boundary(line, Strength.WORD)
         elif tag != "TableHead":
-            self.boundary(byte, Strength.BLOCK if top else Strength.LINE)
+            self.boundary(line, Strength.BLOCK if top else Strength.LINE)
         if tag in _KINDS:
-            self.kinds.setdefault(self.line_start(byte), _KINDS[tag])
+            self.kinds.setdefault(line, _KINDS[tag])
+        if tag in _PLAIN:
+            return
         if tag == "Table":
-            self.table = [self.line_start(byte), 0]
+            self.table = [line, 0]
             self.rows = []
         elif tag == "TableRow":
-            self.rows.append(self.line_start(byte))
+            self.rows.append(line)
         elif tag == "CodeBlock":
             fence = value["CodeBlock"]
             info = fence.get("Fenced") if isinstance(fence, dict) else None
@@ -162,7 +186,7 @@ class _Reader:
             self.language = words[0].lstrip(".") if words else ""
         if tag == "Heading" and top:
             self.title = []
-            self.heading = (self.line_start(byte), int(value["Heading"]["level"][1]))
+            self.heading = (line, int(value["Heading"]["level"][1]))
 
     def end(self, tag: str, byte: int) -> None:
         """Note a block's end, which lies at this byte."""
@@ -176,9 +200,8 @@ class _Reader:
             self.title = None
             self.after_heading = True
 
-    def boundary(self, byte: int, strength: Strength) -> None:
-        """Note that a cut is possible at the start of the line that holds this byte."""
-        start = self.line_start(byte)
+    def boundary(self, start: int, strength: Strength) -> None:
+        """Note that a cut is possible at this start of a line."""
         if self.after_heading:
             # What stands under a heading belongs to it.
             self.after_heading = False
@@ -203,7 +226,7 @@ class _Reader:
 
     def plain_tables(self, start: int, end: int) -> None:
         """Note the rows of tables without a line of dashes, which to CommonMark are paragraphs."""
-        if b"|" not in self.raw[start:end].tobytes():
+        if self.data.find(b"|", start, end) < 0:
             return
         first, last = bisect_right(self.line_starts, start) - 1, bisect_left(self.line_starts, end)
         for table in pipe_tables(self.texts([*self.line_starts[first:last], end])):
@@ -217,7 +240,7 @@ class _Reader:
 
     def texts(self, edges: list[int]) -> list[tuple[int, str]]:
         """The lines between edges, each with the byte at which it starts."""
-        return [(a, self.raw[a:b].tobytes().decode(errors="replace")) for a, b in pairwise(edges)]
+        return [(a, self.data[a:b].decode(errors="replace")) for a, b in pairwise(edges)]
 
     def line_start(self, byte: int) -> int:
         """Byte at which the line starts that holds this one."""

@@ -83,7 +83,7 @@ def test_positions_are_starts_of_lines(text: str) -> None:
     structure = parse_markdown(text)
     for offset in [*structure.boundaries, *(heading[0] for heading in structure.headings)]:
         assert 0 <= offset < len(text)
-        assert offset == 0 or text[offset - 1] in "\n\r"
+        assert offset == 0 or text[offset - 1] in "\n\r\f"
         assert all(isinstance(strength, Strength) for strength in structure.boundaries.values())
 
 

@@ -9,6 +9,7 @@ from haystack.dataclasses import ChatMessage
 from haystack.token_counters import ApproximateTokenCounter
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer
 
 from hichunk_haystack.models import ModelNotFoundError
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, counter_key, is_additive, warm_up_counter
@@ -74,6 +75,51 @@ def test_additive_counts_add_up_at_seams(parts: list[str], seam: str) -> None:
     counter = HuggingFaceTokenCounter()
     pieces = [part + seam for part in parts]
     assert sum(counter.count_texts(pieces)) == counter.count_texts(["".join(pieces)])[0]
+
+
+@given(
+    st.lists(
+        st.text(st.characters(), max_size=8)
+        | st.sampled_from(
+            [
+                "",
+                "¶",
+                "[SEP]",
+                "[SE",
+                "P]",
+                " [MASK] ",
+                "##x",
+                "é",
+                "\u0301",
+                "字",
+                "»",
+                "¶§‖‡⟩»¿",
+                "x" * 120,
+                "clay " * 400,
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_texts_that_are_counted_together_count_as_they_do_alone(texts: list[str]) -> None:
+    counter = HuggingFaceTokenCounter()
+    assert counter.count_texts(texts) == [counter.count_texts([text])[0] for text in texts]
+
+
+@pytest.mark.parametrize("taken", ["¶", "¶§‖‡⟩»", "¶§‖‡⟩»¿"])
+def test_marks_that_stand_in_the_texts_count_as_tokens(counter: HuggingFaceTokenCounter, taken: str) -> None:
+    texts = ["clay", taken, "", f"clay {taken} clay", "kiln"]
+    assert counter.count_texts(texts) == [1, len(taken), 0, len(taken) + 2, 2]
+
+
+def test_a_tokenizer_whose_added_token_holds_a_mark(counter: HuggingFaceTokenCounter, tmp_path: Path) -> None:
+    counter.warm_up()
+    assert counter._tokenizer is not None
+    tokenizer = Tokenizer.from_str(counter._tokenizer.to_str())
+    tokenizer.add_tokens([AddedToken("clay¶clay", normalized=False)])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    # With the mark between them the two would be the added token.
+    assert HuggingFaceTokenCounter(str(tmp_path)).count_texts(["clay", "clay", "clay¶clay"]) == [1, 1, 1]
 
 
 def test_other_haystack_counters_are_asked_text_by_text() -> None:

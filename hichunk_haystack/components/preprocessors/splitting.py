@@ -45,8 +45,9 @@ class Structure:
 Predictor = Callable[[Document], Prediction | Structure]
 Adjuster = Callable[[str, list[Node]], None]
 
-# Texts of this many characters together are counted at once: enough for a tokenizer's speed, little memory.
-_GROUP_CHARACTERS = 500_000
+# Texts of this many characters together are counted at once: enough for a tokenizer's speed. With more, what is held on
+# the way to the trees lives long enough for Python's garbage collector to go through the whole heap again and again.
+_GROUP_CHARACTERS = 50_000
 
 
 class TreeSplitter:
