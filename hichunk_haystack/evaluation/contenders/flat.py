@@ -58,7 +58,7 @@ class FlatChunks:
 
 
 class Oracle:
-    """Returns the evidence itself, as far as it fits: no contender can find more."""
+    """Returns the evidence itself, as far as it fits: the ceiling, but for what a better choice of sentences gains."""
 
     name = "oracle (the evidence itself)"
 

@@ -18,7 +18,7 @@ from hichunk_haystack.components.preprocessors import (
 from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
 from hichunk_haystack.evaluation.contenders.flat import FlatChunks, Oracle, fixed, paragraphs, sentences
 from hichunk_haystack.evaluation.contenders.rivals import HaystackHierarchy, LlamaIndexHierarchy
-from hichunk_haystack.evaluation.contenders.trees import Forest, KnownSections, Trees
+from hichunk_haystack.evaluation.contenders.trees import Forest, KnownSections, ParentDocuments, Trees
 from hichunk_haystack.policies import MergeOptions
 
 OURS = "ours: "
@@ -65,7 +65,7 @@ def lineup(corpus: Corpus, *, every: bool = False) -> Iterator[Contender]:
     yield FlatChunks("sentences", corpus, sentences)
     yield FlatChunks("paragraphs", corpus, paragraphs)
     parents = Forest(corpus, TokenHierarchicalSplitter(chunk_sizes=[512, 128]), False)
-    yield Trees("parent-document, 512 over 128 tokens", parents, MergeOptions(policy="parent", overflow="truncate"))
+    yield ParentDocuments("parent-document, 512 over 128 tokens", parents)
     if importlib.util.find_spec("llama_index"):
         yield LlamaIndexHierarchy(corpus, merging=False)
         yield LlamaIndexHierarchy(corpus, merging=True)

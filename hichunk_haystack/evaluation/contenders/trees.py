@@ -98,8 +98,36 @@ class Trees:
         """
         enough = self.forest.enough(budget)
         for hits in self.forest.hits:
-            nodes = merge(hits[:enough], budget, self.merging, cut=_no_cut).nodes
-            yield [Piece(node.source_id, node.start or 0, node.end or 0) for node in nodes]
+            nodes = merge(hits[:enough], budget, self.merging).nodes
+            # Where no leaf fits, the best one has been cut to the budget, which `fill` does as well.
+            yield self.forest.corpus.fill(
+                (Piece(node.source_id, node.start or 0, node.end or 0) for node in nodes), budget
+            )
+
+
+class ParentDocuments:
+    """Finds leaves and returns the nodes above them, whole: LangChain's ParentDocumentRetriever."""
+
+    def __init__(self, name: str, forest: Forest) -> None:
+        """
+        Set up.
+
+        :param name: What the table calls it.
+        :param forest: Trees of two levels.
+        """
+        self.name = name
+        self.forest = forest
+
+    def retrieve(self, budget: int) -> Iterator[list[Piece]]:
+        """
+        Fill the budget for each question.
+
+        :param budget: Tokens.
+        :returns: Pieces in the order of the best hit in each.
+        """
+        for hits in self.forest.hits:
+            parents = dict.fromkeys(_parent(hit) for hit in hits)
+            yield self.forest.corpus.fill(parents, budget)
 
 
 class KnownSections:
@@ -129,9 +157,9 @@ class KnownSections:
         return {"documents": nodes}
 
 
-def _no_cut(hit: str, allowed: int) -> int:  # noqa: ARG001
-    """A leaf that does not fit is passed over: it is smaller than any budget."""
-    return 0
+def _parent(hit: Hit) -> Piece:
+    node = hit.ancestors[0] if hit.ancestors else hit
+    return Piece(hit.source_id, node.start or 0, node.end or 0)
 
 
 def _hit(leaf: Document) -> Hit:
