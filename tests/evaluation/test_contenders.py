@@ -115,12 +115,12 @@ def test_everybody_keeps_every_budget(dense: Corpus) -> None:
             assert all(0 <= scores[name] <= 100 for name in ("erec", "recall", "precision", "iou")), contender.name
             assert scores["tokens"] <= budget
     assert len(names) == len(set(names))
-    assert sum(name.startswith(OURS) for name in names) == 6 * 2 * 5
+    assert sum(name.startswith(OURS) for name in names) == 6 * 3 * 5
 
 
 def test_the_usual_lineup_has_each_splitter_once_and_each_policy_once(dense: Corpus) -> None:
     ours = [name for contender in lineup(dense) if (name := contender.name).startswith(OURS)]
-    assert len(ours) == 6 + 4 + 1
+    assert len(ours) == 6 + 4 + 2
     assert len({name.split(", ")[0] for name in ours}) == 6
 
 

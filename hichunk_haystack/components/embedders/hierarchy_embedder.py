@@ -30,12 +30,9 @@ class HierarchyEmbedder:
 
     A leaf's vector becomes the sum of its own and those of the passages, sections and document above it and of its
     neighbours, at length 1. A plain vector search then ranks with knowledge of the tree, at no cost at query time.
-    Passages (nodes above a leaf that the model reads whole) are embedded as such; what is longer gets the mean of what
-    is below it, as in KohakuRAG (arXiv 2603.07612).
-
-    Embedding passages reads each text once more for each level of them: with leaves of 64 tokens below passages of 128
-    and 256, indexing takes about three times as long as with a `LeafEmbedder`. `passages="mean"` saves that, and some
-    of the gain with it.
+    A node above the leaves has the mean of what is below it, as in KohakuRAG (arXiv 2603.07612), so that no text is
+    embedded twice. With `passages="embed"` the nodes that the model reads whole are embedded as such, which finds a
+    little more, and reads the text once more for each level of them.
 
     ```python
     from haystack import Document
@@ -58,7 +55,7 @@ class HierarchyEmbedder:
         document_embedder: DocumentEmbedder,
         *,
         context: Mapping[str, float] | bool = True,
-        passages: Literal["embed", "mean"] = "embed",
+        passages: Literal["mean", "embed"] = "mean",
         reading_tokens: int = 256,
         inner: Literal["mean", "embed", "both"] | None = None,
         mean_by_tokens: bool = False,
@@ -74,7 +71,7 @@ class HierarchyEmbedder:
         :param document_embedder: Any dense document embedder of Haystack.
         :param context: Whether a leaf's vector knows what stands around it, or weights of that beside 1 for the leaf
             itself: `passages`, `sections`, `document` and `neighbours`; what is not named counts 1.0.
-        :param passages: Whether passages are embedded as such ("embed"), or get the mean of their leaves ("mean").
+        :param passages: Whether passages have the mean of their leaves ("mean"), or are embedded as such ("embed").
         :param reading_tokens: What the model reads at once, in tokens; nodes up to this length are passages.
         :param inner: Vectors for inner nodes, so that they are found by vector search at their level: "mean", the
             normalised mean of their children's; "embed", of their own text, as far as the model reads; "both", embedded
@@ -88,7 +85,7 @@ class HierarchyEmbedder:
         :raises ValueError: If an option makes no sense; the message names it.
         """
         if passages not in ("embed", "mean"):
-            msg = f"passages is '{passages}'; it must be 'embed' or 'mean'."
+            msg = f"passages is '{passages}'; it must be 'mean' or 'embed'."
             raise ValueError(msg)
         if inner not in (None, "mean", "embed", "both"):
             msg = f"inner is '{inner}'; it must be 'mean', 'embed', 'both' or None."

@@ -33,7 +33,11 @@ POLICIES = {
     "parent": MergeOptions(policy="parent", order="document"),
     "none": MergeOptions(policy="none", order="document"),
 }
-CONTEXTS = {"leaves in context": True, "leaves alone": False}
+VECTORS: dict[str, dict[str, Any]] = {
+    "leaves in context": {},
+    "passages embedded": {"passages": "embed"},
+    "leaves alone": {"context": False},
+}
 _STANDARD = "hichunk 0.2-0.4"
 
 
@@ -64,7 +68,7 @@ def lineup(corpus: Corpus, *, every: bool = False) -> Iterator[Contender]:
     yield FlatChunks("fixed chunks of 512 tokens, 15 % overlap", corpus, fixed(512, 77))
     yield FlatChunks("sentences", corpus, sentences)
     yield FlatChunks("paragraphs", corpus, paragraphs)
-    parents = Forest(corpus, TokenHierarchicalSplitter(chunk_sizes=[512, 128]), False)
+    parents = Forest(corpus, TokenHierarchicalSplitter(chunk_sizes=[512, 128]), context=False)
     yield ParentDocuments("parent-document, 512 over 128 tokens", parents)
     if importlib.util.find_spec("llama_index"):
         yield LlamaIndexHierarchy(corpus, merging=False)
@@ -72,12 +76,13 @@ def lineup(corpus: Corpus, *, every: bool = False) -> Iterator[Contender]:
     yield HaystackHierarchy(corpus, merging=False)
     yield HaystackHierarchy(corpus, merging=True)
     for name, splitter in splitters(corpus).items():
-        for kind, context in CONTEXTS.items():
-            forest = Forest(corpus, splitter, context)
-            for policy, options in POLICIES.items():
-                standard = name == "Auto" and (policy == _STANDARD or kind == "leaves in context")
-                if every or standard or (policy == _STANDARD and context):
-                    yield Trees(f"{OURS}{name}, {kind}, {policy}", forest, options)
+        for kind, options in VECTORS.items():
+            forest = Forest(corpus, splitter, **options)
+            for policy, merging in POLICIES.items():
+                # The usual lineup turns one thing at a time: the vectors and the policy of Auto, the splitter of all.
+                auto = name == "Auto" and (policy == _STANDARD or not options)
+                if every or auto or (policy == _STANDARD and not options):
+                    yield Trees(f"{OURS}{name}, {kind}, {policy}", forest, merging)
 
 
 def splitters(corpus: Corpus) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 
 """Our own components: a splitter, an embedder of leaves, and the merge."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from math import ceil
 from typing import Any
@@ -27,18 +27,16 @@ _SURPLUS = 2.5
 class Forest:
     """The trees of a corpus by one splitter, with one kind of vectors: what all policies of merging share."""
 
-    def __init__(self, corpus: Corpus, splitter: Any, context: Mapping[str, float] | bool, **embedder: Any) -> None:
+    def __init__(self, corpus: Corpus, splitter: Any, **embedder: Any) -> None:
         """
         Set up; nothing is split or embedded yet.
 
         :param corpus: Documents and questions.
         :param splitter: Any splitter of ours.
-        :param context: The `context` of the `HierarchyEmbedder`.
-        :param embedder: Further options of the embedder.
+        :param embedder: Options of the `HierarchyEmbedder`.
         """
         self.corpus = corpus
         self.splitter = splitter
-        self.context = context
         self.options = {"leaves_per_call": 100_000, "progress_bar": False, **embedder}
 
     @cached_property
@@ -49,7 +47,7 @@ class Forest:
         ]
         nodes = self.splitter.run(documents)["documents"]
         cached: Any = self.corpus.embedder
-        embedder = HierarchyEmbedder(cached, context=self.context, **self.options)
+        embedder = HierarchyEmbedder(cached, **self.options)
         return [node for node in embedder.run(nodes)["documents"] if is_leaf(node) and node.meta["token_count"]]
 
     @cached_property

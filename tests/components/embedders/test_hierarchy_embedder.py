@@ -97,7 +97,7 @@ def test_the_root_is_the_mean_of_its_children(nodes: list[Document]) -> None:
 
 def test_passages_as_means_ask_the_embedder_for_the_leaves_only(nodes: list[Document]) -> None:
     leaves = sum(map(is_leaf, nodes))
-    for options, more in (({"passages": "mean"}, False), ({"context": False}, False), ({}, True)):
+    for options, more in (({}, False), ({"context": False}, False), ({"passages": "embed"}, True)):
         words = WordEmbedder()
         HierarchyEmbedder(words, reading_tokens=40, progress_bar=False, **options).run(nodes)
         assert (words.seen > leaves) is more
@@ -164,7 +164,7 @@ def test_it_comes_back_from_yaml_as_it_was(context: Any) -> None:
     ours = HierarchyEmbedder(
         OfflineSentenceTransformersDocumentEmbedder(),
         context=context,
-        passages="mean",
+        passages="embed",
         reading_tokens=128,
         inner="both",
         mean_by_tokens=True,
@@ -181,7 +181,7 @@ def test_it_comes_back_from_yaml_as_it_was(context: Any) -> None:
     assert nested["type"].endswith("OfflineSentenceTransformersDocumentEmbedder")
     assert parameters == {
         "context": context,
-        "passages": "mean",
+        "passages": "embed",
         "reading_tokens": 128,
         "inner": "both",
         "mean_by_tokens": True,

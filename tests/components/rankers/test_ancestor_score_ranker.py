@@ -54,7 +54,8 @@ def test_it_ranks_as_leaves_in_context_are_ranked(make_store: Any) -> None:
     ranked = AncestorScoreRanker(store, reading_tokens=40).run(leaves_of(nodes), QUERY)["documents"]
 
     query = np.asarray(QUERY) / np.linalg.norm(QUERY)
-    wanted = {node.id: float(np.asarray(node.embedding) @ query) for node in embedded() if is_leaf(node)}
+    mixed = embedded(passages="embed")
+    wanted = {node.id: float(np.asarray(node.embedding) @ query) for node in mixed if is_leaf(node)}
     assert {leaf.id: leaf.score for leaf in ranked} == pytest.approx(wanted, abs=1e-5)
     assert [leaf.id for leaf in ranked] == sorted(wanted, key=wanted.__getitem__, reverse=True)
 
