@@ -4,10 +4,12 @@
 
 """Running contenders over the questions of a data set, at several budgets."""
 
+import hashlib
 import json
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from tqdm import tqdm
 
 from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
 from hichunk_haystack.evaluation.contenders.lineup import Contender
-from hichunk_haystack.evaluation.datasets import Question
+from hichunk_haystack.evaluation.datasets import Dataset, Question
 from hichunk_haystack.evaluation.evidence import SpanScores, recall_of_normalised, span_scores
 
 BUDGETS = (256, 512, 1024, 2048, 4096)
@@ -26,7 +28,11 @@ Results = dict[str, dict[int, Scores]]
 
 
 def run(
-    corpus: Corpus, contenders: Iterable[Contender], budgets: Sequence[int] = BUDGETS, file: Path | None = None
+    corpus: Corpus,
+    contenders: Iterable[Contender],
+    budgets: Sequence[int] = BUDGETS,
+    file: Path | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Results:
     """
     Run the benchmark.
@@ -37,9 +43,12 @@ def run(
     :param contenders: Who takes part.
     :param budgets: Token budgets.
     :param file: JSON with the results; none by default.
+    :param settings: What the results depend on besides (model, versions). Results in the file that were found with
+        other settings, or on other data, are not used.
     :returns: The results.
     """
-    results = _read(file)
+    settings = {**(settings or {}), "data": _fingerprint(corpus.dataset)}
+    results = _read(file, settings)
     with tqdm(contenders, desc=corpus.dataset.name, unit="method", disable=None) as progress:
         for contender in progress:
             progress.set_postfix_str(contender.name)
@@ -48,7 +57,7 @@ def run(
                 if budget not in known:
                     known[budget] = score(corpus, contender, budget)
             if file is not None:
-                _write(file, results)
+                _write(file, results, settings)
     return results
 
 
@@ -94,15 +103,25 @@ def _spans(question: Question, pieces: Sequence[Piece]) -> SpanScores:
     return SpanScores(scores.recall, both / (inside + other), both / (wanted + inside + other - both))
 
 
-def _read(file: Path | None) -> Results:
+def _fingerprint(dataset: Dataset) -> str:
+    """A text that is equal for equal data."""
+    hasher = hashlib.blake2b(digest_size=16)
+    hasher.update(json.dumps([dataset.documents, [asdict(each) for each in dataset.questions]]).encode())
+    return hasher.hexdigest()
+
+
+def _read(file: Path | None, settings: Mapping[str, str]) -> Results:
     if file is None or not file.exists():
         return {}
-    raw: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["results"]
+    found = json.loads(file.read_text(encoding="utf-8"))
+    if found.get("settings") != settings:
+        return {}
+    raw: dict[str, dict[str, Any]] = found["results"]
     return {name: {int(budget): scores for budget, scores in rows.items()} for name, rows in raw.items()}
 
 
-def _write(file: Path, results: Results) -> None:
+def _write(file: Path, results: Results, settings: Mapping[str, str]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     half = file.with_suffix(".part")
-    half.write_text(json.dumps({"results": results}, indent=1), encoding="utf-8")
+    half.write_text(json.dumps({"settings": settings, "results": results}, indent=1), encoding="utf-8")
     half.replace(file)

@@ -56,7 +56,8 @@ def compare(
         dataset, CachedEmbedder(embedder, output / "embeddings.sqlite"), HuggingFaceTokenCounter(model), cut_points
     )
     stem = dataset.name + ("" if most is None else f"-{len(dataset.questions)}")
-    results = run(corpus, lineup(corpus, every=every), budgets, output / f"{stem}.json")
+    settings = {"model": model, "versions": _versions()}
+    results = run(corpus, lineup(corpus, every=every), budgets, output / f"{stem}.json", settings)
     title = f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.questions)} questions"
     text = f"{title}\n\nERec in percent by token budget, {model}; {_versions()}\n\n{report.table(results, budgets)}\n"
     (output / f"{stem}.md").write_text(text, encoding="utf-8")

@@ -78,6 +78,19 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert list(file.parent.iterdir()) == [file]
 
 
+def test_results_of_other_data_or_settings_are_not_used(tmp_path: Path) -> None:
+    file = tmp_path / "kiln.json"
+    method = Fixed("method", [])
+    run(corpus(kiln()), [method], [20], file, {"model": "one"})
+    run(corpus(kiln()), [method], [20], file, {"model": "one"})
+    assert method.asked == [20]
+    run(corpus(kiln()), [method], [20], file, {"model": "other"})
+    changed = kiln()
+    changed.documents["boat"] += " Mind the oar."
+    run(corpus(changed), [method], [20], file, {"model": "other"})
+    assert method.asked == [20, 20, 20]
+
+
 RESULTS = {
     "oracle (the evidence itself)": {256: {"erec": 99.0}, 512: {"erec": 100.0}},
     "fixed chunks": {256: {"erec": 50.04}, 512: {"erec": 61.0}},
