@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL
 from hichunk_haystack.evaluation.benchmark import BUDGETS
 from hichunk_haystack.evaluation.command import compare
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS), help="in tokens")
     parser.add_argument("--output", type=Path, default=Path("evaluation"), help="folder for results and embeddings")
     parser.add_argument("--every", action="store_true", help="each splitter of ours with each policy")
-    parser.add_argument("--model", default="sentence-transformers/all-MiniLM-L6-v2")
+    parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--questions", type=int, help="at most so many of each data set, evenly chosen")
     options = parser.parse_args(arguments)
     try:

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hichunk_haystack.components.embedders import OfflineSentenceTransformersDocumentEmbedder
+from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL
 from hichunk_haystack.evaluation import report
 from hichunk_haystack.evaluation.benchmark import run
 from hichunk_haystack.evaluation.contenders.corpus import Corpus
@@ -41,6 +42,30 @@ def compare(
     if any(budget < 1 for budget in budgets):
         msg = f"A budget is {min(budgets)}; it must be at least 1 token."
         raise ValueError(msg)
+    corpus = read_questions(folder, output, model=model, most=most)
+    dataset = corpus.dataset
+    stem = dataset.name + ("" if most is None else f"-{len(dataset.questions)}")
+    settings = {"model": model, "versions": _versions()}
+    results = run(corpus, lineup(corpus, every=every), budgets, output / f"{stem}.json", settings)
+    title = f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.questions)} questions"
+    text = f"{title}\n\nERec in percent by token budget, {model}; {_versions()}\n\n{report.table(results, budgets)}\n"
+    (output / f"{stem}.md").write_text(text, encoding="utf-8")
+    report.plot(results, budgets, title, output / f"{stem}.png")
+    return text
+
+
+def read_questions(folder: Path, output: Path, *, model: str = DEFAULT_MODEL, most: int | None = None) -> Corpus:
+    """
+    Read a data set for contenders.
+
+    :param folder: The data set; where it has no questions, dense ones are made from its headings.
+    :param output: Where `embeddings.sqlite` is kept.
+    :param model: A model of Sentence Transformers; its tokenizer counts.
+    :param most: The most questions, evenly chosen; all by default.
+    :returns: The corpus.
+    :raises FileNotFoundError: If the folder is no data set.
+    :raises ValueError: If a question can't be read, or there are none.
+    """
     dataset, cut_points = _questions(load_dataset(folder))
     if most is not None and most < len(dataset.questions):
         step = len(dataset.questions) / most
@@ -52,17 +77,8 @@ def compare(
         # Twice as fast on a processor, and the vectors differ by less than their fourth digit.
         model_kwargs={"dtype": "bfloat16"},
     )
-    corpus = Corpus(
-        dataset, CachedEmbedder(embedder, output / "embeddings.sqlite"), HuggingFaceTokenCounter(model), cut_points
-    )
-    stem = dataset.name + ("" if most is None else f"-{len(dataset.questions)}")
-    settings = {"model": model, "versions": _versions()}
-    results = run(corpus, lineup(corpus, every=every), budgets, output / f"{stem}.json", settings)
-    title = f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.questions)} questions"
-    text = f"{title}\n\nERec in percent by token budget, {model}; {_versions()}\n\n{report.table(results, budgets)}\n"
-    (output / f"{stem}.md").write_text(text, encoding="utf-8")
-    report.plot(results, budgets, title, output / f"{stem}.png")
-    return text
+    cached = CachedEmbedder(embedder, output / "embeddings.sqlite")
+    return Corpus(dataset, cached, HuggingFaceTokenCounter(model), cut_points)
 
 
 def _questions(dataset: Dataset) -> tuple[Dataset, dict[str, list[CutPoint]] | None]:

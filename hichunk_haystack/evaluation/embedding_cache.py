@@ -101,7 +101,7 @@ class CachedEmbedder:
         answer = self.document_embedder.run(documents=documents)["documents"]
         vectors = np.array([document.embedding for document in answer], dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.where(lengths > 0, lengths, 1)
+        return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
     def _key(self, text: str) -> bytes:
         return hashlib.blake2b(f"{self._settings}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

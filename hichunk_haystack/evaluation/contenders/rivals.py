@@ -102,7 +102,7 @@ class LlamaIndexHierarchy(_Rival):
 
         ids = [str(size) for size in self.chunk_sizes]
         # Sentences by the pattern that it falls back to: its default asks NLTK's server for data.
-        splitters = {
+        splitters: dict[str, Any] = {
             name: SentenceSplitter(
                 chunk_size=size,
                 chunk_overlap=20,
@@ -155,7 +155,7 @@ class LlamaIndexHierarchy(_Rival):
             def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:  # noqa: ARG002
                 return [NodeWithScore(node=by_id[leaf], score=score) for leaf, score in self.hits]
 
-        given = Given()
+        given: Any = Given()
 
         def give(hits: Sequence[tuple[str, float]]) -> None:
             given.hits = hits

@@ -15,6 +15,7 @@ from haystack import Document
 from hichunk_haystack.components.embedders import HierarchyEmbedder
 from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
 from hichunk_haystack.evaluation.contenders.flat import best
+from hichunk_haystack.evaluation.embedding_cache import Vectors
 from hichunk_haystack.merging import merge
 from hichunk_haystack.plans import Ancestor, Hit
 from hichunk_haystack.policies import MergeOptions
@@ -51,25 +52,37 @@ class Forest:
         return [node for node in embedder.run(nodes)["documents"] if is_leaf(node) and node.meta["token_count"]]
 
     @cached_property
-    def hits(self) -> list[list[Hit]]:
-        """For each question the best leaves, best first."""
-        vectors = np.array([leaf.embedding for leaf in self.leaves], dtype=np.float32)
-        similarities = self.corpus.questions @ vectors.T
-        hits = [_hit(leaf) for leaf in self.leaves]
+    def ranking(self) -> list[list[tuple[int, float]]]:
+        """For each question the numbers and similarities of the best leaves, best first."""
+        similarities = self.rows()
         return [
-            [hits[number]._replace(score=float(row[number])) for number in ranked]
-            for row, ranked in zip(similarities, best(similarities, self.enough(4096)), strict=True)
+            list(zip(ranked, row[ranked].tolist(), strict=True))
+            for row, ranked in zip(similarities, best(similarities), strict=True)
         ]
 
-    def enough(self, budget: int) -> int:
+    def hits(self, budget: int) -> Iterator[list[Hit]]:
         """
-        Say how many hits fill a budget.
+        Give for each question enough hits to fill a budget, best first.
 
         :param budget: Tokens.
-        :returns: A number of hits.
+        :returns: Hits.
         """
         mean = sum(leaf.meta["token_count"] for leaf in self.leaves) / len(self.leaves)
-        return ceil(_SURPLUS * budget / mean) + 10
+        enough = ceil(_SURPLUS * budget / mean) + 10
+        for ranked in self.ranking:
+            yield [self._all_hits[number]._replace(score=score) for number, score in ranked[:enough]]
+
+    @cached_property
+    def _all_hits(self) -> list[Hit]:
+        return [_hit(leaf) for leaf in self.leaves]
+
+    def rows(self) -> Vectors:
+        """
+        Compare questions and leaves.
+
+        :returns: A row for each question, a column for each leaf.
+        """
+        return self.corpus.questions @ np.array([leaf.embedding for leaf in self.leaves], dtype=np.float32).T
 
 
 class Trees:
@@ -94,9 +107,8 @@ class Trees:
         :param budget: Tokens.
         :returns: Pieces in rank order.
         """
-        enough = self.forest.enough(budget)
-        for hits in self.forest.hits:
-            nodes = merge(hits[:enough], budget, self.merging).nodes
+        for hits in self.forest.hits(budget):
+            nodes = merge(hits, budget, self.merging).nodes
             # Where no leaf fits, the best one has been cut to the budget, which `fill` does as well.
             yield self.forest.corpus.fill(
                 (Piece(node.source_id, node.start or 0, node.end or 0) for node in nodes), budget
@@ -123,7 +135,7 @@ class ParentDocuments:
         :param budget: Tokens.
         :returns: Pieces in the order of the best hit in each.
         """
-        for hits in self.forest.hits:
+        for hits in self.forest.hits(budget):
             parents = dict.fromkeys(_parent(hit) for hit in hits)
             yield self.forest.corpus.fill(parents, budget)
 
