@@ -34,13 +34,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[local,files]'
+	$(INSTALL) --editable '.[local,files,cli]'
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[local,files,hayhooks,test]'
+	$(INSTALL) --editable '.[local,files,cli,hayhooks,evaluation,test]'
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[local,files,hayhooks,test,dev]'
+	$(INSTALL) --editable '.[local,files,cli,hayhooks,evaluation,test,dev]'
 	touch $@ $(VENV)/.test $(VENV)/.demo

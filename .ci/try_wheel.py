@@ -4,6 +4,8 @@
 
 """The core without any extra: split, store, merge. Run where only the wheel is installed."""
 
+from pathlib import Path
+
 from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.token_counters import ApproximateTokenCounter
@@ -17,6 +19,7 @@ from hichunk_haystack.components.retrievers import BudgetAutoMergingRetriever
 from hichunk_haystack.components.writers import HierarchyWriter
 from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
 from hichunk_haystack.inspector import query_page, tree_page
+from hichunk_haystack.pipeline_files import pipeline_file
 
 text = "# Kiln\n\nFire it slowly.\n\nThen let it cool for a day.\n\n# Wheel\n\nCentre the clay before you open it.\n"
 counter = ApproximateTokenCounter()
@@ -31,5 +34,6 @@ assert [document.content for document in merged] == [text]
 assert text.strip() in ContextBuilder(token_counter=counter).run(merged)["context"]
 for page in (tree_page(nodes), query_page("How?", [("a run", result["trace"], merged)])):
     assert "Fire it slowly." in page
+assert pipeline_file("query").is_relative_to(Path(hichunk_haystack.__file__).parent)
 assert FileConverter and LeafEmbedder and HierarchyQdrantDocumentStore
 print(f"hichunk-haystack {hichunk_haystack.__version__}: the wheel works on its own")

@@ -35,6 +35,8 @@ QUESTIONS = [
 def index(pipeline: Pipeline, docs: str) -> None:
     answer = pipeline.run({"converter": {"paths": [docs]}})["answer"]
     print(f"Indexed {answer['sources']} sources as {answer['leaves']} leaves, from {docs}")
+    if answer["unchanged"]:
+        print(f"  unchanged since the last time: {answer['unchanged']} sources")
     for failure in answer["failed"]:
         print(f"  left out {failure['path']}: {failure['error']}")
 

@@ -11,10 +11,10 @@ from typing import Any
 from haystack import Document
 from haystack.token_counters.types import TokenCounter
 
+from hichunk_haystack.nodes import ANCESTORS, CHILDREN, LEVEL, PARENT
 from hichunk_haystack.plans import Ancestor, Hit
 from hichunk_haystack.reading import Reads
 from hichunk_haystack.tokens import count_texts
-from hichunk_haystack.tree import ANCESTORS, CHILDREN, LEVEL, PARENT
 
 # Lengths that are remembered; at 100 bytes each this is 2 MB.
 _MOST_LENGTHS = 20_000

@@ -19,7 +19,7 @@ import numpy as np
 from haystack import Document
 from numpy.typing import NDArray
 
-from hichunk_haystack.tree import ANCESTORS
+from hichunk_haystack.nodes import ANCESTORS
 
 Vector = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from haystack.token_counters.types import TokenCounter
 
+from hichunk_haystack.nodes import Node
 from hichunk_haystack.tokens import count_texts
-from hichunk_haystack.tree import Node
 from hichunk_haystack.units import sentence_starts, word_starts
 
 

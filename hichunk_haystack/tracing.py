@@ -5,13 +5,15 @@
 """The trace of a merge: all that a page needs to draw it, in plain dicts. Its schema is in the retriever's docs."""
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from haystack import Document
 
+from hichunk_haystack.components.builders.citations import headings_of, short_names, source_of
 from hichunk_haystack.joining import Part
+from hichunk_haystack.nodes import ANCESTORS, LEVEL
 from hichunk_haystack.plans import Held, Hit, MergePlan
-from hichunk_haystack.tree import LEVEL
 
 SCHEMA = 1
 """Version of the trace's schema."""
@@ -46,7 +48,8 @@ def trace_merge(
         "tokens_used": used,
         "options": options,
         "hits": list(hits.values()),
-        "ancestors": _ancestors(plan.hits),
+        "ancestors": _ancestors(plan.hits, documents),
+        "sources": _sources(plan.hits, documents),
         "steps": plan.steps,
         "nodes": [_node(node, hits.get(node.id) or _seen(documents[node.id])) for node in plan.nodes],
         "documents": [
@@ -93,10 +96,9 @@ def _node(node: Held, seen: dict[str, Any]) -> dict[str, Any]:
 
 def _seen(document: Document) -> dict[str, Any]:
     """What a reader knows a document by."""
-    headings = document.meta.get("headings")
     return {
         "level": document.meta.get(LEVEL),
-        "headings": headings if isinstance(headings, list) else [],
+        "headings": headings_of(document),
         "excerpt": (document.content or "")[:_EXCERPT],
     }
 
@@ -119,13 +121,23 @@ def _outcomes(plan: MergePlan) -> dict[str, tuple[str, str | None, str | None]]:
     return outcomes
 
 
-def _ancestors(hits: Sequence[Hit]) -> dict[str, dict[str, Any]]:
+def _ancestors(hits: Sequence[Hit], documents: Mapping[str, Document]) -> dict[str, dict[str, Any]]:
     """The nodes above the hits, by id."""
     found: dict[str, dict[str, Any]] = {}
+    guessed: set[str] = set()
     for hit in hits:
+        document = documents[hit.id]
+        headings = headings_of(document)
+        links = {link["id"]: link for link in document.meta.get(ANCESTORS) or ()}
         parent = None
         for above in reversed(hit.ancestors):
-            if above.id not in found:
+            known = found.get(above.id)
+            if known is None:
+                titles = links.get(above.id, {}).get("titles")
+                # Trees from before links told the number of titles: those that all hits below share, one a level.
+                if titles is None and above.id not in documents:
+                    guessed.add(above.id)
+                path = headings[: above.level if titles is None else titles]
                 found[above.id] = {
                     "level": above.level,
                     "tokens": above.tokens,
@@ -133,6 +145,16 @@ def _ancestors(hits: Sequence[Hit]) -> dict[str, dict[str, Any]]:
                     "start": above.start,
                     "end": above.end,
                     "parent": parent,
+                    "headings": headings_of(documents[above.id]) if above.id in documents else path,
                 }
+            elif above.id in guessed:
+                pairs = zip(known["headings"], headings, strict=False)
+                known["headings"] = [title for title, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
             parent = above.id
     return found
+
+
+def _sources(hits: Sequence[Hit], documents: Mapping[str, Document]) -> dict[str, str]:
+    """Short names of the sources hit, by id; empty where a source has nothing but its id."""
+    names = short_names([documents[hit.id] for hit in hits], 1)
+    return {hit.source_id: names[source_of(documents[hit.id])] for hit in hits}

@@ -4,61 +4,40 @@
 
 """Cut points, the one tree builder, and the tree contract to and from Haystack documents."""
 
-import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-from haystack import Document
 from haystack.token_counters.types import TokenCounter
 
 from hichunk_haystack.atoms import Atoms, make_atoms, pack
+from hichunk_haystack.nodes import (
+    ANCESTORS,
+    BLOCK_SIZE,
+    CHILDREN,
+    LEAF_RANGE,
+    LEVEL,
+    PARENT,
+    TREE_ID,
+    Node,
+    append_node,
+    from_documents,
+    is_leaf,
+    leaf_id,
+    to_documents,
+)
 from hichunk_haystack.sections import CutPoint, Section, join_small, nest
 from hichunk_haystack.tokens import count_texts, counter_key, is_additive
 from hichunk_haystack.units import Strength, paragraph_boundaries
 
 __all__ = [
-    "ANCESTORS", "BLOCK_SIZE", "CHILDREN", "LEVEL", "PARENT", "TREE_ID",
-    "CutPoint", "Node", "TreeBuilder", "from_documents", "is_leaf", "to_documents",
+    "ANCESTORS", "BLOCK_SIZE", "CHILDREN", "LEAF_RANGE", "LEVEL", "PARENT", "TREE_ID",
+    "CutPoint", "Node", "TreeBuilder", "from_documents", "is_leaf", "leaf_id", "to_documents",
 ]  # fmt: skip
 
-# The first four are Haystack's own names, so that its AutoMergingRetriever reads our trees.
-LEVEL = "__level"
-PARENT = "__parent_id"
-CHILDREN = "__children_ids"
-BLOCK_SIZE = "__block_size"
-TREE_ID = "__tree_id"
-ANCESTORS = "__ancestors"
-
 _MOST_LEVELS = 100
-
-
-@dataclass
-class Node:
-    """
-    A node of a tree; a tree is a list of nodes, each behind its parent, children in reading order.
-
-    :param start: Offset of its first character in the source.
-    :param end: Offset after its last character.
-    :param level: 0 for the root.
-    :param parent: Its parent's number in the list, `None` for the root.
-    :param tokens: Length in tokens.
-    :param block_size: The bound in force, in tokens; 0 where there is none (sections, the root).
-    :param headings: Titles from the top down to this node.
-    :param children: Its children's numbers in the list.
-    """
-
-    start: int
-    end: int
-    level: int
-    parent: int | None
-    tokens: int
-    block_size: int
-    headings: list[str] = field(default_factory=list)
-    children: list[int] = field(default_factory=list)
 
 
 class TreeBuilder:
@@ -173,8 +152,9 @@ class TreeBuilder:
 
     def _assemble(self, text: str, cuts: dict[int, tuple[int, str | None]], atoms: Atoms) -> list[Node]:
         """Sections, leaves and groups over the pieces of a text."""
-        number_at = {start: number for number, start in enumerate(atoms.starts)}
-        root = nest([(number_at[offset], *cut) for offset, cut in sorted(cuts.items())], len(atoms.strengths))
+        # Each cut is the start of a piece.
+        found = [(bisect_left(atoms.starts, offset), *cut) for offset, cut in sorted(cuts.items())]
+        root = nest(found, len(atoms.strengths))
         # A section without any token is joined even where no minimum is set: it would be an empty leaf.
         join_small(root, atoms.tokens, max(1, self.min_leaf_tokens))
         nodes: list[Node] = []
@@ -207,15 +187,15 @@ class TreeBuilder:
         """Add a section with all that is below it."""
         path = [*headings, *section.titles]
         if section.children:
-            number = _append(nodes, parent, measure.span(section.start, section.end), 0, path)
+            number = append_node(nodes, parent, measure.span(section.start, section.end), 0, path)
             for child in section.children:
                 self._add(nodes, child, number, path, measure)
             return
         ends = measure.leaf_ends(section.start, section.end, self.leaf_tokens, self.min_leaf_tokens)
         if len(ends) == 1:
-            _append(nodes, parent, measure.span(section.start, section.end), self.leaf_tokens, path)
+            append_node(nodes, parent, measure.span(section.start, section.end), self.leaf_tokens, path)
             return
-        number = _append(nodes, parent, measure.span(section.start, section.end), 0, path)
+        number = append_node(nodes, parent, measure.span(section.start, section.end), 0, path)
         self._add_groups(nodes, number, [section.start, *ends], list(reversed(self.inner_tokens)), path, measure)
 
     def _add_groups(
@@ -227,16 +207,16 @@ class TreeBuilder:
             sizes = sizes[1:]
         if not sizes:
             for start, end in pairwise(edges):
-                _append(nodes, parent, measure.span(start, end), self.leaf_tokens, path)
+                append_node(nodes, parent, measure.span(start, end), self.leaf_tokens, path)
             return
         strengths = [measure.atoms.strengths[edge] for edge in edges[:-1]]
         begin = 0
         for end in pack(weights, strengths, 0, len(strengths), sizes[0], self.leaf_tokens):
             group = edges[begin : end + 1]
             if len(group) == 2:  # noqa: PLR2004 - one leaf needs no group around it
-                _append(nodes, parent, measure.span(group[0], group[1]), self.leaf_tokens, path)
+                append_node(nodes, parent, measure.span(group[0], group[1]), self.leaf_tokens, path)
             else:
-                number = _append(nodes, parent, measure.span(group[0], group[-1]), sizes[0], path)
+                number = append_node(nodes, parent, measure.span(group[0], group[-1]), sizes[0], path)
                 self._add_groups(nodes, number, group, sizes[1:], path, measure)
             begin = end
 
@@ -274,113 +254,6 @@ class _Measure:
             else:
                 result.append(b)
         return result
-
-
-def _append(nodes: list[Node], parent: int | None, span: tuple[int, int, int], block_size: int, path: list[str]) -> int:
-    level = 0 if parent is None else nodes[parent].level + 1
-    nodes.append(Node(span[0], span[1], level, parent, span[2], block_size, path))
-    if parent is not None:
-        nodes[parent].children.append(len(nodes) - 1)
-    return len(nodes) - 1
-
-
-def is_leaf(document: Document) -> bool:
-    """
-    Say whether a document is a leaf: a node of a tree without children, or a document that belongs to no tree.
-
-    :param document: Any document.
-    :returns: `False` for inner nodes only.
-    """
-    return not document.meta.get(CHILDREN)
-
-
-def to_documents(nodes: Sequence[Node], source: Document, settings: str = "") -> list[Document]:
-    """
-    Turn a tree into Haystack documents that keep the tree contract.
-
-    The root keeps the source's id. All other ids are hashes of the source's id, its text, the settings and the node's
-    place, so that the same source and settings give the same ids, and two equal passages two ids. Each node carries in
-    `__ancestors` what a merge has to know of the nodes above it: ids, lengths and numbers of children.
-
-    :param nodes: What `TreeBuilder.build` gave for the source's content.
-    :param source: The source; it is not changed. Its meta is copied to every node.
-    :param settings: What the tree depends on besides the source: usually `TreeBuilder.key` and the splitter's name.
-    :returns: A document for each node, in the order of the nodes.
-    """
-    text = source.content or ""
-    tree_id = _digest(source.id, text, settings)
-    ids = [source.id, *(_digest(tree_id, str(node.start), str(node.end), str(node.level)) for node in nodes[1:])]
-    nested = any(isinstance(value, list | dict | set) for value in source.meta.values())
-    pages = "\f" in text
-    first_page = source.meta.get("page_number", 1)
-    chains: list[list[dict[str, Any]]] = []
-    documents = []
-    for number, (node, node_id) in enumerate(zip(nodes, ids, strict=True)):
-        if node.parent is None:
-            chains.append([])
-        else:
-            parent = nodes[node.parent]
-            link = {
-                "id": ids[node.parent], "level": parent.level, "tokens": parent.tokens,
-                "children": len(parent.children), "start": parent.start, "end": parent.end,
-            }  # fmt: skip
-            chains.append([link, *chains[node.parent]])
-        meta = {
-            **(deepcopy(source.meta) if nested else source.meta),
-            LEVEL: node.level,
-            PARENT: None if node.parent is None else ids[node.parent],
-            CHILDREN: [ids[child] for child in node.children],
-            BLOCK_SIZE: node.block_size,
-            TREE_ID: tree_id,
-            ANCESTORS: [dict(link) for link in chains[number]],
-            "source_id": source.id,
-            "split_idx_start": node.start,
-            "split_idx_end": node.end,
-            "token_count": node.tokens,
-            "headings": list(node.headings),
-        }
-        if pages and isinstance(first_page, int):
-            meta["page_number"] = first_page + text.count("\f", 0, node.start)
-        documents.append(Document(id=node_id, content=text[node.start : node.end], meta=meta))
-    return documents
-
-
-def from_documents(documents: Iterable[Document]) -> list[Node]:
-    """
-    Read one tree back from its documents, in any order.
-
-    :param documents: All nodes of one tree that keeps the contract.
-    :returns: The nodes, each behind its parent, children in reading order.
-    :raises ValueError: If there is not exactly one root, or a node names a child that is not there.
-    """
-    by_id = {document.id: document for document in documents}
-    roots = [document for document in by_id.values() if document.meta.get(PARENT) is None]
-    if len(roots) != 1:
-        msg = f"A tree has one root; these {len(by_id)} documents have {len(roots)}. Pass the nodes of one source."
-        raise ValueError(msg)
-    nodes: list[Node] = []
-    waiting: list[tuple[str, int | None]] = [(roots[0].id, None)]
-    while waiting:
-        node_id, parent = waiting.pop()
-        document = by_id.get(node_id)
-        if document is None:
-            msg = f"Node '{node_id}' is named as a child but is not among the documents. Pass all nodes of the tree."
-            raise ValueError(msg)
-        meta = document.meta
-        span = (meta["split_idx_start"], meta["split_idx_end"], meta["token_count"])
-        number = _append(nodes, parent, span, meta[BLOCK_SIZE], list(meta["headings"]))
-        waiting += [(child, number) for child in reversed(meta[CHILDREN])]
-    return nodes
-
-
-def _digest(*parts: str) -> str:
-    """128 bits over the parts; each part's length goes in, so that no two lists of parts look alike."""
-    hasher = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(raw).to_bytes(8, "big"))
-        hasher.update(raw)
-    return hasher.hexdigest()
 
 
 def _after_blank_lines(text: str, offset: int) -> int:

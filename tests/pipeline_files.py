@@ -69,6 +69,23 @@ def index(pipeline: Pipeline, *paths: str | Path) -> dict[str, Any]:
     return served(INDEXING, pipeline.run(data(INDEXING, paths=[str(path) for path in paths])))
 
 
+def indexed(leaves: int, *, added: int = 0, replaced: int = 0, unchanged: int = 0, deleted: int = 0) -> dict[str, Any]:
+    """
+    Tell what the indexing pipeline answers when no file failed.
+
+    :param leaves: Leaves written.
+    :param added: Sources that are new.
+    :param replaced: Sources that were there in another version.
+    :param unchanged: Sources that were left alone.
+    :param deleted: Nodes of older versions that were deleted.
+    :returns: Its declared outputs.
+    """
+    return {
+        "sources": added + replaced, "leaves": leaves, "added": added, "replaced": replaced, "unchanged": unchanged,
+        "deleted": deleted, "failed": [],
+    }  # fmt: skip
+
+
 def ask(pipeline: Pipeline, question: str, token_budget: int | None = None) -> dict[str, Any]:
     """
     Ask the query pipeline.

@@ -5,6 +5,7 @@
 """The two YAML pipelines as they are: loading, dumping, and what they answer, with the real embedding model."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tokenizers import Tokenizer
 
 from hichunk_haystack import load_pipeline
 from hichunk_haystack.models import PACKAGED_MODELS, ModelNotFoundError, packaged_model
-from tests.pipeline_files import INDEXING, PIPELINES, QUERY, ask, data, declared, edited, index, served
+from tests.pipeline_files import INDEXING, PIPELINES, QUERY, ask, data, declared, edited, index, indexed, served
 
 HANDBOOK = PIPELINES.parent / "examples" / "handbook"
 SAFETY = HANDBOOK / "06-slipway-safety.md"
@@ -131,14 +132,14 @@ def test_all_required_inputs_are_declared() -> None:
                 assert not socket["is_mandatory"] or f"{component}.{name}" in named
 
 
-def test_all_three_stores_name_the_same_collection() -> None:
+def test_all_stores_name_the_same_collection() -> None:
     components = {
         f"{file.stem}.{name}": component["init_parameters"]["document_store"]
         for file in (INDEXING, QUERY)
         for name, component in yaml.safe_load(file.read_text(encoding="utf-8"))["components"].items()
         if "document_store" in component["init_parameters"]
     }
-    assert sorted(components) == ["indexing.writer", "query.merger", "query.retriever"]
+    assert sorted(components) == ["indexing.changed", "indexing.writer", "query.merger", "query.retriever"]
     assert len({json.dumps(store, sort_keys=True) for store in components.values()}) == 1
 
 
@@ -215,8 +216,8 @@ async def test_run_and_run_async_give_the_same_answer(query: Pipeline) -> None:
 async def test_both_pipelines_run_asynchronously_on_one_path(tmp_path: Path) -> None:
     (tmp_path / "kiln.md").write_text("# Kiln\n\nFire it slowly.\n")
     indexing, query = load_pipeline(INDEXING), load_pipeline(QUERY)
-    indexed = await indexing.run_async(data(INDEXING, paths=[str(tmp_path / "kiln.md")]))
-    assert served(INDEXING, indexed) == {"sources": 1, "leaves": 1, "failed": []}
+    answer = await indexing.run_async(data(INDEXING, paths=[str(tmp_path / "kiln.md")]))
+    assert served(INDEXING, answer) == indexed(1, added=1)
     answer = served(QUERY, await query.run_async(data(QUERY, query="How is it fired?")))
     assert answer["context"].endswith("/kiln.md > Kiln\nFire it slowly.")
     await indexing.close_async()
@@ -233,10 +234,11 @@ def test_two_pipelines_of_a_process_see_what_each_other_does_on_one_path(
     query = load_pipeline(QUERY)
     assert ask(query, "When is the hive opened?")["context"] == ""
     indexing = load_pipeline(INDEXING)
-    assert index(indexing, kiln, bees) == {"sources": 2, "leaves": 2, "failed": []}
+    assert index(indexing, kiln, bees) == indexed(2, added=2)
     assert "The hive is opened in May." in ask(query, "When is the hive opened?")["context"]
     bees.write_text("# Bees\n\nThe hive is opened in June.\n")
-    assert index(indexing, tmp_path) == {"sources": 2, "leaves": 2, "failed": []}
+    # The root of the older page, which was its only leaf, goes.
+    assert index(indexing, tmp_path) == indexed(1, replaced=1, unchanged=1, deleted=1)
     changed = ask(query, "When is the hive opened?")["context"]
     assert "The hive is opened in June." in changed
     assert "May" not in changed
@@ -245,6 +247,35 @@ def test_two_pipelines_of_a_process_see_what_each_other_does_on_one_path(
     assert not (tmp_path / "qdrant_data").exists()
     indexing.close()
     query.close()
+
+
+@pytest.mark.usefixtures("embedded")
+def test_what_is_unchanged_is_not_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kiln, bees = tmp_path / "kiln.md", tmp_path / "bees.md"
+    kiln.write_text("# Kiln\n\nFire it slowly.\n")
+    bees.write_text("# Bees\n\nThe hive is opened in May.\n")
+    indexing = load_pipeline(INDEXING)
+    embedder = indexing.get_component("embedder").document_embedder
+    embedded: list[str] = []
+    run = embedder.run
+    monkeypatch.setattr(
+        embedder, "run", lambda documents: embedded.extend(d.content for d in documents) or run(documents)
+    )
+    assert index(indexing, tmp_path) == indexed(2, added=2)
+    assert len(embedded) == 2
+    assert index(indexing, tmp_path) == indexed(0, unchanged=2)
+    os.utime(kiln)
+    bees.write_text(bees.read_text())
+    assert index(indexing, tmp_path) == indexed(0, unchanged=2)
+    assert len(embedded) == 2
+    bees.write_text("# Bees\n\nThe hive is opened in June.\n")
+    assert index(indexing, tmp_path) == indexed(1, replaced=1, unchanged=1, deleted=1)
+    assert ["June" in text for text in embedded] == [False, False, True]
+    indexing.close()
+    # Another embedder or other settings of it: the version in the YAML changes with them.
+    other = load_pipeline(edited(INDEXING, tmp_path, ("with headings", "with headings, float16")))
+    assert index(other, kiln, bees) == indexed(2, replaced=2)
+    other.close()
 
 
 @pytest.mark.usefixtures("embedded")

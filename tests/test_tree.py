@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts
-from hichunk_haystack.tree import CutPoint, Node, TreeBuilder, from_documents, is_leaf, to_documents
+from hichunk_haystack.tree import CutPoint, Node, TreeBuilder, from_documents, is_leaf, leaf_id, to_documents
 
 WORDPIECE = HuggingFaceTokenCounter()
 
@@ -96,6 +96,13 @@ def test_building_many_gives_what_building_one_gives(
     assert together == [builder.build(text, cuts) for text, cuts, *_ in [first, *others]]
 
 
+def _leaves_below(node: Document, by_id: dict[str, Document]) -> list[str]:
+    """Ids of a node's leaves in reading order, by way of its children."""
+    if is_leaf(node):
+        return [node.id]
+    return [leaf for child in node.meta["__children_ids"] for leaf in _leaves_below(by_id[child], by_id)]
+
+
 @given(sources())
 def test_documents_keep_the_contract(source: tuple[str, list[CutPoint], int, int]) -> None:
     text, cut_points, leaf_tokens, minimum = source
@@ -111,6 +118,8 @@ def test_documents_keep_the_contract(source: tuple[str, list[CutPoint], int, int
     assert len({node.id for node in documents}) == len(documents)
     assert [node.id for node in to_documents(nodes, document, builder.key)] == [node.id for node in documents]
     by_id = {node.id: node for node in documents}
+    leaves = [node.id for node in sorted(documents, key=lambda each: each.meta["split_idx_start"]) if is_leaf(node)]
+    below = {node.id: _leaves_below(node, by_id) for node in documents}
     for node in documents:
         meta = node.meta
         assert node.content == text[meta["split_idx_start"] : meta["split_idx_end"]]
@@ -128,12 +137,33 @@ def test_documents_keep_the_contract(source: tuple[str, list[CutPoint], int, int
                     "children": len(parent["__children_ids"]),
                     "start": parent["split_idx_start"],
                     "end": parent["split_idx_end"],
+                    "titles": len(parent["headings"]),
+                    "first_leaf": leaves.index(below[above][0]),
+                    "leaves": len(below[above]),
                 }
             )
             above = parent["__parent_id"]
         assert meta["__ancestors"] == chain
         assert is_leaf(node) == (not meta["__children_ids"])
+        # What is below a node can be read without reading the node.
+        ids = [leaf_id(meta["__tree_id"], number) for number in range(len(leaves))] if len(documents) > 1 else leaves
+        if not is_leaf(node):
+            first, count = meta["__leaf_range"]
+            assert ids[first : first + count] == below[node.id]
     assert from_documents(reversed(documents)) == nodes
+
+
+def test_the_same_text_cut_in_another_way_is_another_tree() -> None:
+    """A language model may answer otherwise at the next time."""
+    text = "# A\n\nSame words here.\n\n# B\n\nOther words here.\n"
+    builder, source = TreeBuilder(WORDPIECE, leaf_tokens=20, min_leaf_tokens=1), Document(content=text)
+    first, second = CutPoint(0, 1, "A"), CutPoint(text.index("# B"), 1, "B")
+    trees = [
+        to_documents(builder.build(text, cuts), source, builder.key)
+        for cuts in ([first, second], [first], [first, CutPoint(second.offset, 1, "C")])
+    ]
+    assert len({node.meta["__tree_id"] for tree in trees for node in tree}) == 3
+    assert [tree[0].id for tree in trees] == [source.id] * 3
 
 
 def test_equal_passages_have_two_ids_and_other_settings_other_ids() -> None:

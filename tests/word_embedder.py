@@ -5,6 +5,7 @@
 """An embedder that is real, small and needs no model."""
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
@@ -21,11 +22,7 @@ class WordEmbedder:
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         self.seen += len(documents)
-        return {
-            "documents": [
-                Document(id=d.id, content=d.content, embedding=self.embed(d.content or "")) for d in documents
-            ]
-        }
+        return {"documents": [replace(each, embedding=self.embed(each.content or "")) for each in documents]}
 
     def embed(self, text: str) -> list[float]:
         total = [0.0] * self.dimension

@@ -204,12 +204,16 @@ class ConnectedQdrantDocumentStore(QdrantDocumentStore):
         self._validate_collection_compatibility(collection_name, info, distance, embedding_dim)
         self._create_missing_indexes(collection_name, info)
 
+    def _default_payload_indexes(self) -> tuple[dict[str, Any], ...]:
+        return DEFAULT_PAYLOAD_INDEXES
+
     def _create_missing_indexes(self, collection_name: str, info: rest.CollectionInfo) -> None:
         assert self._client is not None
         assert self._connection is not None
         if self._connection.embedded:  # it has none, and warns
             return
-        fields = DEFAULT_PAYLOAD_INDEXES if self.payload_fields_to_index is None else self.payload_fields_to_index
+        own = self.payload_fields_to_index
+        fields = self._default_payload_indexes() if own is None else own
         for field in fields:
             if field["field_name"] not in (info.payload_schema or {}):
                 self._client.create_payload_index(collection_name=collection_name, **field)

@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import os
 import threading
+import time
 import uuid
 import weakref
 from abc import ABC, abstractmethod
@@ -15,15 +16,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 
+from haystack import logging
 from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
 from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from ._level_vectors import name_dense
 from ._local_client import LocalClient
 from ._points import MAX_REQUEST_BYTES, split_by_bytes
+from ._retries import is_busy, is_out_of_reach, seconds_to_wait
 from ._shared_places import Hold, SharedPlace
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_PATH = "qdrant_data"
 MEMORY = ":memory:"
@@ -124,6 +131,7 @@ class ServerConnection(Connection):
         """
         super().__init__(hold)
         self._params = params
+        self._answered = False
         self._lock = threading.Lock()
         self._client: QdrantClient | None = None
         self._async_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncQdrantClient]
@@ -139,10 +147,15 @@ class ServerConnection(Connection):
             if self._client is None:
                 self._client = QdrantClient(**self._arguments())
             client = self._client
-        try:
-            return getattr(client, method)(*args, **kwargs)
-        except ResponseHandlingException as error:
-            raise self._no_answer(error) from error
+        for attempt in count(1):
+            try:
+                answer = getattr(client, method)(*args, **kwargs)
+            except Exception as error:
+                time.sleep(self._wait_or_raise(error, attempt))
+            else:
+                self._answered = True
+                return answer
+        raise AssertionError  # never: the loop has no end
 
     async def call_async(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Awaits the client of the running loop."""
@@ -152,17 +165,42 @@ class ServerConnection(Connection):
             # the other client has compared versions already
             client = AsyncQdrantClient(**{**self._arguments(), "check_compatibility": False})
             self._async_clients[loop] = client
-        try:
-            return await getattr(client, method)(*args, **kwargs)
-        except ResponseHandlingException as error:
-            raise self._no_answer(error) from error
+        for attempt in count(1):
+            try:
+                answer = await getattr(client, method)(*args, **kwargs)
+            except Exception as error:
+                await asyncio.sleep(self._wait_or_raise(error, attempt))
+            else:
+                self._answered = True
+                return answer
+        raise AssertionError  # never: the loop has no end
 
-    def _no_answer(self, error: Exception) -> QdrantStoreError:
-        msg = (
-            f"The Qdrant server {self.place} does not answer ({error}): start it, or check QDRANT_URL and `url`. "
-            "Without either, an embedded folder is used."
-        )
-        return QdrantStoreError(msg)
+    def _wait_or_raise(self, error: Exception, attempt: int) -> float:
+        """Seconds to wait for the next attempt; where there is none, the error."""
+        wait = seconds_to_wait(error, attempt, answered=self._answered)
+        if wait is not None:
+            logger.warning(
+                "The Qdrant server {place} did not take a request ({error}); attempt {attempt} follows in {wait} s.",
+                place=self.place,
+                error=_first_line(error),
+                attempt=attempt + 1,
+                wait=round(wait, 1),
+            )
+            return wait
+        tried = f" at {attempt} attempts" if attempt > 1 else ""
+        if is_busy(error):
+            msg = (
+                f"The Qdrant server {self.place} is too busy for a request{tried} ({_first_line(error)}): try again "
+                "later, write less at once (`write_batch_size`), or give it more to work with."
+            )
+            raise QdrantStoreError(msg) from error
+        if is_out_of_reach(error) or isinstance(error, ResponseHandlingException):
+            msg = (
+                f"The Qdrant server {self.place} does not answer{tried} ({_first_line(error)}): start it, or check "
+                "QDRANT_URL and `url`. Without either, an embedded folder is used."
+            )
+            raise QdrantStoreError(msg) from error
+        raise error
 
     def close(self) -> None:
         """Closes the client for calls from threads."""
@@ -227,7 +265,8 @@ class StoreClient:
     What a store calls as its `QdrantClient`.
 
     Every request for writing points is cut to what a server accepts, and a collection that somebody has removed since
-    the store looked is made again, so that reading from it answers empty.
+    the store looked is made again, so that reading from it answers empty. Embeddings of inner nodes come back under
+    the name of all embeddings.
     """
 
     def __init__(self, connection: Connection, restore: Callable[[], Callable[[str], bool] | None]) -> None:
@@ -248,11 +287,11 @@ class StoreClient:
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         for _ in range(_RETRIES):
             try:
-                return self._connection.call(method, *args, **kwargs)
+                return name_dense(self._connection.call(method, *args, **kwargs))
             except Exception as error:
                 if not _restored(error, self._restore, method, kwargs):
                     raise
-        return self._connection.call(method, *args, **kwargs)
+        return name_dense(self._connection.call(method, *args, **kwargs))
 
     def upsert(self, collection_name: str, points: list[Any], **kwargs: Any) -> Any:
         """Writes points, in several requests where one would be too large."""
@@ -260,6 +299,14 @@ class StoreClient:
         for batch in split_by_bytes(points, MAX_REQUEST_BYTES):
             result = self._call("upsert", collection_name=collection_name, points=batch, **kwargs)
         return result
+
+    def query_points(self, collection_name: str, **kwargs: Any) -> Any:
+        """Searches; what is fused is searched for as many points as are asked for."""
+        return self._call("query_points", collection_name=collection_name, **_with_prefetch_limits(kwargs))
+
+    def query_points_groups(self, collection_name: str, **kwargs: Any) -> Any:
+        """Searches for groups; what is fused is searched for as many points as the groups can hold."""
+        return self._call("query_points_groups", collection_name=collection_name, **_with_prefetch_limits(kwargs))
 
 
 class AsyncStoreClient:
@@ -282,11 +329,11 @@ class AsyncStoreClient:
     async def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         for _ in range(_RETRIES):
             try:
-                return await self._connection.call_async(method, *args, **kwargs)
+                return name_dense(await self._connection.call_async(method, *args, **kwargs))
             except Exception as error:
                 if not await asyncio.to_thread(_restored, error, self._restore, method, kwargs):
                     raise
-        return await self._connection.call_async(method, *args, **kwargs)
+        return name_dense(await self._connection.call_async(method, *args, **kwargs))
 
     async def upsert(self, collection_name: str, points: list[Any], **kwargs: Any) -> Any:
         """Writes points, in several requests where one would be too large."""
@@ -294,6 +341,29 @@ class AsyncStoreClient:
         for batch in await asyncio.to_thread(list, split_by_bytes(points, MAX_REQUEST_BYTES)):
             result = await self._call("upsert", collection_name=collection_name, points=batch, **kwargs)
         return result
+
+    async def query_points(self, collection_name: str, **kwargs: Any) -> Any:
+        """Searches; what is fused is searched for as many points as are asked for."""
+        return await self._call("query_points", collection_name=collection_name, **_with_prefetch_limits(kwargs))
+
+    async def query_points_groups(self, collection_name: str, **kwargs: Any) -> Any:
+        """Searches for groups; what is fused is searched for as many points as the groups can hold."""
+        return await self._call("query_points_groups", collection_name=collection_name, **_with_prefetch_limits(kwargs))
+
+
+def _with_prefetch_limits(arguments: dict[str, Any]) -> dict[str, Any]:
+    """
+    Gives a limit to searches inside of a search that name none.
+
+    Qdrant takes 10 for them, and qdrant-haystack's hybrid search names none: it would find 20 points at most, whatever
+    its `top_k`.
+    """
+    inner = arguments.get("prefetch")
+    if not isinstance(inner, list) or not arguments.get("limit"):
+        return arguments
+    limit = arguments["limit"] * (arguments.get("group_size") or 1)
+    limited = [one if one.limit else one.model_copy(update={"limit": limit}) for one in inner]
+    return {**arguments, "prefetch": limited}
 
 
 def _check_method(client_class: type, name: str) -> None:
@@ -313,6 +383,10 @@ def _restored(
     if method not in _DATA_METHODS or function is None or not _is_not_found(error):
         return False
     return function(arguments.get("collection_name", ""))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _is_not_found(error: Exception) -> bool:

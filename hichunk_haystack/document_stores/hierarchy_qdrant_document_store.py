@@ -5,6 +5,7 @@
 import asyncio
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from haystack import Document
@@ -16,15 +17,18 @@ from haystack_integrations.document_stores.qdrant.converters import (
     convert_qdrant_point_to_haystack_document,
 )
 from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
+from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http import models as rest
+from qdrant_client.http.exceptions import ApiException
 from tqdm import tqdm
 
-from ._connected_store import ConnectedQdrantDocumentStore
 from ._filters import compact_filter
+from ._level_store import LevelQdrantDocumentStore
+from ._level_vectors import move_inner_vectors
 from ._points import to_points
 
 
-class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
+class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
     """
     A `QdrantDocumentStore` whose embedded mode works in real pipelines, and that moves to a server without an edit.
 
@@ -99,6 +103,7 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
         scroll_size: int = 10_000,
         payload_fields_to_index: list[dict] | None = None,
         client_kwargs: dict[str, Any] | None = None,
+        inner_embeddings: bool = False,
     ) -> None:
         """
         Creates the store without connecting.
@@ -124,8 +129,13 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
             indexes.
         :param client_kwargs: More arguments for the clients. An asynchronous `auth_token_provider` does not work, as
             collections are set up with the synchronous client.
+        :param inner_embeddings: Whether inner nodes have embeddings too. They are kept in a vector of their own beside
+            that of the leaves, so that every search but that of a `MultiLevelRetriever` goes on to find leaves only,
+            as fast as before. It turns `use_sparse_embeddings` on, as such a collection has named vectors.
         """
         arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self.inner_embeddings = arguments.pop("inner_embeddings")
+        arguments["use_sparse_embeddings"] = use_sparse_embeddings or inner_embeddings
         super().__init__(**arguments)
 
     def to_dict(self) -> dict[str, Any]:
@@ -241,13 +251,13 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
         assert self._client is not None
         self._check_documents(documents)
         documents = self._handle_duplicate_documents(documents, policy)
+        written = 0
         with tqdm(total=len(documents), disable=not self.progress_bar) as progress:
             for batch in self._batches(documents):
-                self._client.upsert(
-                    collection_name=self.index,
-                    points=to_points(batch, use_sparse_embeddings=self.use_sparse_embeddings),
-                    wait=self.wait_result_from_api,
-                )
+                points = self._to_points(batch)
+                with _telling(written, len(documents)):
+                    self._client.upsert(collection_name=self.index, points=points, wait=self.wait_result_from_api)
+                written += len(batch)
                 progress.update(len(batch))
         return len(documents)
 
@@ -270,12 +280,15 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
         assert self._async_client is not None
         self._check_documents(documents)
         documents = await self._handle_duplicate_documents_async(documents, policy)
+        written = 0
         with tqdm(total=len(documents), disable=not self.progress_bar) as progress:
             for batch in self._batches(documents):
-                points = await asyncio.to_thread(to_points, batch, use_sparse_embeddings=self.use_sparse_embeddings)
-                await self._async_client.upsert(
-                    collection_name=self.index, points=points, wait=self.wait_result_from_api
-                )
+                points = await asyncio.to_thread(self._to_points, batch)
+                with _telling(written, len(documents)):
+                    await self._async_client.upsert(
+                        collection_name=self.index, points=points, wait=self.wait_result_from_api
+                    )
+                written += len(batch)
                 progress.update(len(batch))
         return len(documents)
 
@@ -298,6 +311,12 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
         :raises QdrantStoreError: If the store fails.
         """
         return await super().delete_by_filter_async(compact_filter(filters))  # type: ignore[arg-type]
+
+    def _to_points(self, documents: list[Document]) -> list[rest.PointStruct]:
+        points = to_points(documents, use_sparse_embeddings=self.use_sparse_embeddings)
+        if self.inner_embeddings:
+            move_inner_vectors(points, documents)
+        return points
 
     def _batches(self, documents: list[Document]) -> Iterator[list[Document]]:
         for start in range(0, len(documents), self.write_batch_size):
@@ -358,6 +377,19 @@ class HierarchyQdrantDocumentStore(ConnectedQdrantDocumentStore):
             raise DuplicateDocumentError(msg)
         known = set(there)
         return [document for document in documents if document.id not in known]
+
+
+@contextmanager
+def _telling(written: int, total: int) -> Iterator[None]:
+    """Tells, when a server fails on the way, what is written and what not."""
+    try:
+        yield
+    except (QdrantStoreError, ApiException, QdrantException) as error:
+        msg = (
+            f"Writing stopped: the first {written} of {total} documents are written, of the others some may be. "
+            f"{error} What is written stays; write the same again to finish."
+        )
+        raise QdrantStoreError(msg) from error
 
 
 def _unshared(value: Any) -> Any:

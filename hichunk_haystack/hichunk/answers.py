@@ -4,7 +4,6 @@
 
 """Reading a model's answer, whatever it looks like."""
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hichunk_haystack.hichunk.prompts import LEVELS
+from hichunk_haystack.hichunk.replies import json_values, without_thinking
 
 MOST_LEVELS = len(LEVELS)
 
@@ -21,17 +21,12 @@ _WORDS |= {name: n for n, name in enumerate(("i", "ii", "iii", "iv", "v", "vi", 
 _WORDS |= {name: n for n, name in enumerate("一二三四五六七八九十", start=1)}
 _NAMES = "|".join(sorted(_WORDS, key=len, reverse=True))
 
-_THINKING = "think|thinking|thought|thoughts|reasoning|analysis|reflection"
-_THOUGHT_START = re.compile(rf"<(?:{_THINKING})>", re.IGNORECASE)
-_THOUGHT_END = re.compile(rf"</(?:{_THINKING})>", re.IGNORECASE)
-
 _NOTHING = re.compile(
     r"\W*(?:none|no (?:cut ?points?|sections?|segments?)|nothing|null)\W*"
     r"|[\s`]*(?:json)?[\s`]*(?:\[\s*\]|\{\s*\}|\{[^\[\]{}]*\[\s*\]\s*\})[\s`]*",
     re.IGNORECASE,
 )
 _LONGEST_NOTHING = 100
-_JSON_START = re.compile(r"[{\[]")
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*")
 _DECORATION = re.compile(r"[`\"'“”‘’*{}()\[\]<>]+")
 _BULLET = re.compile(r"(?:[-+•·–—>#|]+ )+|\|")
@@ -66,8 +61,6 @@ _NUMBER_KEYS = (
 _LEVEL_KEYS = ("level", "segmentlevel", "sectionlevel", "depth", "hierarchy")
 _TITLE_KEYS = ("title", "istitle", "beatitle", "heading", "isheading")
 _TITLES_WITHOUT_TEXT = frozenset({"", "false", "no", "n", "none", "null", "0", "not a title", "否"})
-# Searching for JSON in what is none costs time: after so many tries it is given up.
-_MOST_FAILURES = 500
 _LONGEST_NUMBER = 9
 
 
@@ -114,7 +107,7 @@ def parse_answer(text: str, count: int) -> Answer:
     print(answer.cuts, dict(answer.dropped))  # {0: (1, True)} {'outside': 1}
     ```
     """
-    said = _without_thinking(text)
+    said = without_thinking(text)
     answer = Answer()
     if not said.strip():
         answer.problem = "the thinking never ended in an answer" if text.strip() else "it is empty"
@@ -155,30 +148,9 @@ def _problem(dropped: Counter[str]) -> str:
     return "no row of it names a line and its level"
 
 
-def _without_thinking(text: str) -> str:
-    """Take off what a reasoning model thinks aloud, also where the start or the end of it is missing."""
-    said = max((end.end() for end in _THOUGHT_END.finditer(text)), default=0)
-    text = text[said:]
-    start = _THOUGHT_START.search(text)
-    return text[: start.start()] if start else text
-
-
 def _from_json(text: str) -> list[Row] | None:
     """Rows of all JSON in a text; `None` where none of it tells of cut points."""
-    decoder = json.JSONDecoder()
-    rows: list[Row] = []
-    position = failures = 0
-    while failures < _MOST_FAILURES:
-        match = _JSON_START.search(text, position)
-        if match is None:
-            break
-        try:
-            value, position = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
-            failures += 1
-            position = match.end()
-            continue
-        rows += _rows_of(value)
+    rows = [row for value in json_values(text) for row in _rows_of(value)]
     return rows if any(row.level is not None for row in rows) else None
 
 

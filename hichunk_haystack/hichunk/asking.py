@@ -7,7 +7,9 @@
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Generator
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from haystack.components.generators.chat.types import ChatGenerator
@@ -32,6 +34,10 @@ _ROLES: dict[str, Callable[[str], ChatMessage]] = {
     "assistant": ChatMessage.from_assistant,
     "system": ChatMessage.from_system,
 }
+
+
+class _Stopped(BaseException):
+    """The run was broken off: workers leave at their next question."""
 
 
 def answered(work: Asking[Result], generator: ChatGenerator, step: Callable[[], None] = lambda: None) -> Result:
@@ -83,6 +89,70 @@ async def answered_async(
     step()
     assert result is not None
     return result[0]
+
+
+def answered_all(
+    works: Sequence[Asking[Result]], generator: ChatGenerator, workers: int, done: Callable[[], None] = lambda: None
+) -> list[Result | Exception]:
+    """
+    Carry out many works that ask a model, several at a time in threads.
+
+    :param works: The works.
+    :param generator: Answers.
+    :param workers: How many works are under way at once.
+    :param done: Called after each work, from any thread.
+    :returns: Each work's result, in order; where a work raised, what it raised.
+    """
+    stopped = threading.Event()
+
+    def step() -> None:
+        if stopped.is_set():
+            raise _Stopped
+
+    def one(work: Asking[Result]) -> Result | Exception:
+        try:
+            return answered(work, generator, step)
+        except Exception as error:  # noqa: BLE001, RUF100 - one work's failure must leave the others
+            return error
+        finally:
+            done()
+
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [pool.submit(one, work) for work in works]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+async def answered_all_async(
+    works: Sequence[Asking[Result]], generator: ChatGenerator, workers: int, done: Callable[[], None] = lambda: None
+) -> list[Result | Exception]:
+    """
+    Carry out many works that ask a model concurrently.
+
+    :param works: The works.
+    :param generator: Answers.
+    :param workers: How many works are under way at once.
+    :param done: Called after each work.
+    :returns: Each work's result, in order; where a work raised, what it raised.
+    """
+    places = asyncio.Semaphore(workers)
+
+    async def one(work: Asking[Result]) -> Result | Exception:
+        async with places:
+            try:
+                return await answered_async(work, generator)
+            except Exception as error:  # noqa: BLE001, RUF100 - one work's failure must leave the others
+                return error
+            finally:
+                done()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(work)) for work in works]
+    return [task.result() for task in tasks]
 
 
 def model_key(generator: ChatGenerator) -> str:

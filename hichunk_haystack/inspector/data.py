@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from haystack import Document
 
 from hichunk_haystack.components.builders.citations import short_names, source_of
+from hichunk_haystack.nodes import Node, from_documents
 from hichunk_haystack.tracing import SCHEMA
-from hichunk_haystack.tree import Node, from_documents
 
 _NEEDED = ("split_idx_start", "split_idx_end", "token_count", "headings", "__block_size", "__children_ids")
 

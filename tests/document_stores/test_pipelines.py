@@ -55,6 +55,7 @@ DEFAULTS = {
     "scroll_size": 10_000,
     "payload_fields_to_index": None,
     "client_kwargs": {},
+    "inner_embeddings": False,
 }
 CHANGED = {
     "path": "data",

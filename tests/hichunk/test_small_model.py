@@ -19,10 +19,12 @@ from haystack import Document
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.utils import Secret
 
+from hichunk_haystack.components.evaluators import FactCoverageEvaluator
+from hichunk_haystack.components.preprocessors import ContextualLeafEnricher, MarkdownHierarchicalSplitter
 from hichunk_haystack.components.preprocessors.hichunk_splitter import HiChunkSplitter
 from hichunk_haystack.hichunk.prompts import RESPONSE_FORMAT
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
-from hichunk_haystack.tree import from_documents
+from hichunk_haystack.tree import from_documents, is_leaf
 from tests.conftest import REPOSITORY
 from tests.test_tree import check_contract
 
@@ -82,3 +84,50 @@ def test_two_pages_become_valid_trees(url: str, answer_format: Any, counter: Hug
     if answer_format == "json":
         # Held to the schema by the server, it gives rows that can be used.
         assert any(report["fallbacks"] == 0 and report["cut_points"] > 0 for report in result["report"])
+
+
+def test_leaves_of_a_page_get_a_context(url: str, counter: HuggingFaceTokenCounter) -> None:
+    generator = OpenAIChatGenerator(
+        api_base_url=url, api_key=Secret.from_token("none"), model="smollm2", timeout=300, max_retries=0,
+        generation_kwargs={"temperature": 0, "max_tokens": 40},
+    )  # fmt: skip
+    splitter = MarkdownHierarchicalSplitter(leaf_tokens=60, min_leaf_tokens=5, token_counter=counter)
+    text = (REPOSITORY / "examples" / "handbook" / PAGES[0]).read_bytes().decode()[:900]
+    nodes = splitter.run([Document(id=PAGES[0], content=text)])["documents"]
+    enricher = ContextualLeafEnricher(generator, section_tokens=300, max_workers=1, token_counter=counter)
+    result = enricher.run(nodes)
+    print(result["report"])
+    contexts = [node.meta.get("leaf_context") for node in result["documents"] if is_leaf(node)]
+    assert result["report"][0]["leaves"] == len(contexts) > 1
+    assert result["report"][0]["written"] == len(contexts)
+    assert max(counter.count_texts(contexts)) <= 60
+
+
+def test_a_response_is_judged(url: str) -> None:
+    number = {"type": "object", "properties": {"number": {"type": "integer"}, "covered": {"type": "boolean"}}}
+    number["required"] = ["number", "covered"]
+    # Held to the form by the server, as any server for real use can.
+    schema = {
+        "type": "object",
+        "properties": {"verdicts": {"type": "array", "items": number, "minItems": 2, "maxItems": 2}},
+        "required": ["verdicts"],
+    }
+    generation: dict[str, Any] = {"temperature": 0, "max_tokens": 80}
+    form = {"type": "json_schema", "json_schema": {"name": "verdicts", "strict": True, "schema": schema}}
+    free = {"api_base_url": url, "api_key": Secret.from_token("none"), "model": "smollm2", "timeout": 300}
+    questions, responses = ["How is the kiln fired?"], ["Slowly, over nine hours."]
+    facts = [["Firing takes nine hours.", "The kiln cools for a day."]]
+    held = OpenAIChatGenerator(
+        **free, max_retries=0, generation_kwargs={**generation, "extra_body": {"response_format": form}}
+    )
+    result = FactCoverageEvaluator(held, max_workers=1, progress_bar=False).run(questions, responses, facts)
+    print(result)
+    (told,) = result["results"]
+    # Whatever it thinks of the facts, what it says can be read.
+    assert told["completions"] == 1
+    assert told["score"] in (0.0, 0.5, 1.0)
+    talkative = OpenAIChatGenerator(**free, max_retries=0, generation_kwargs=generation)
+    judge = FactCoverageEvaluator(talkative, max_workers=1, max_retries=0, progress_bar=False)
+    (told,) = judge.run(questions, responses, ground_truth_answers=["Nine hours. It cools for a day."])["results"]
+    print(told)
+    assert (told["score"] is not None and 0 <= told["score"] <= 1) or told["reason"]

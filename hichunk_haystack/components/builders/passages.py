@@ -13,7 +13,7 @@ from haystack import Document
 
 from hichunk_haystack.components.builders.citations import headings_of, source_of
 from hichunk_haystack.markdown import parse_markdown
-from hichunk_haystack.tree import TREE_ID
+from hichunk_haystack.nodes import TREE_ID
 
 _LEADING_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 _ATX = re.compile(r" {0,3}#{1,6}(?:[ \t][^\n]*)?(?:\n|\Z)")

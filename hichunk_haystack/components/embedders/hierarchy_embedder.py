@@ -20,7 +20,7 @@ from hichunk_haystack.context_vectors import (
     surroundings,
     unit,
 )
-from hichunk_haystack.tree import CHILDREN, is_leaf
+from hichunk_haystack.nodes import CHILDREN, is_leaf
 
 
 @component

@@ -13,9 +13,9 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.components.embedders.types import DocumentEmbedder
 from tqdm import tqdm
 
-from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_table_header
+from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_context, with_table_header
 from hichunk_haystack.components.preprocessors.splitting import describe
-from hichunk_haystack.tree import is_leaf
+from hichunk_haystack.nodes import is_leaf
 
 
 @component
@@ -55,6 +55,7 @@ class LeafEmbedder:
         embed_headings: bool = True,
         max_heading_characters: int = 200,
         embed_table_header: bool = True,
+        embed_context: bool = True,
         leaves_per_call: int = 128,
         progress_bar: bool = True,
     ) -> None:
@@ -69,6 +70,8 @@ class LeafEmbedder:
         :param embed_table_header: Whether to put the header of a table in front of leaves that hold further rows of it
             (`table_header` in their meta), so that a number knows its column. The header comes before the heading path
             and has a bound of `max_heading_characters` of its own.
+        :param embed_context: Whether to put the sentences of a `ContextualLeafEnricher` (`leaf_context` in the meta) in
+            front, above the heading path.
         :param leaves_per_call: How many leaves are handed to the embedder at once: the step of the progress bar. The
             embedder may cut them into smaller batches.
         :param progress_bar: Whether to show a progress bar over the leaves. The embedder's own is hidden meanwhile.
@@ -87,6 +90,7 @@ class LeafEmbedder:
         self.embed_headings = embed_headings
         self.max_heading_characters = max_heading_characters
         self.embed_table_header = embed_table_header
+        self.embed_context = embed_context
         self.leaves_per_call = leaves_per_call
         self.progress_bar = progress_bar
 
@@ -180,6 +184,8 @@ class LeafEmbedder:
         for place in places:
             leaf = documents[place]
             text = text_to_embed(leaf, self.max_heading_characters) if self.embed_headings else leaf.content
+            if self.embed_context:
+                text = with_context(leaf, text)
             if self.embed_table_header:
                 text = with_table_header(leaf, text, self.max_heading_characters)
             copies.append(replace(leaf, content=text, meta=dict(leaf.meta), embedding=None, sparse_embedding=None))
@@ -197,6 +203,7 @@ class LeafEmbedder:
             embed_headings=self.embed_headings,
             max_heading_characters=self.max_heading_characters,
             embed_table_header=self.embed_table_header,
+            embed_context=self.embed_context,
             leaves_per_call=self.leaves_per_call,
             progress_bar=self.progress_bar,
         )

@@ -2,12 +2,14 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-"""The text of a leaf as it is embedded: its heading path on a line of its own, then its content."""
+"""The text of a leaf as it is embedded: what is said of it and its headings on lines in front of its content."""
 
 import re
 from collections.abc import Sequence
 
 from haystack import Document
+
+from hichunk_haystack.contexts import LEAF_CONTEXT
 
 _SEPARATOR = " > "
 _NOT_WORDS = re.compile(r"[\W_]+")
@@ -48,6 +50,20 @@ def with_table_header(leaf: Document, text: str | None, max_header_characters: i
     lines = [line.strip() for line in header.splitlines() if _words(line)]
     said = "\n".join(lines)[:max_header_characters].rstrip()
     return f"{said}\n{text}" if said else text
+
+
+def with_context(leaf: Document, text: str | None) -> str | None:
+    """
+    Put the sentences on where a leaf stands in front of it.
+
+    :param leaf: A leaf; its meta has `leaf_context` where a `ContextualLeafEnricher` has written one.
+    :param text: Its text as it is embedded so far.
+    :returns: The text; the same where the leaf has no such sentences.
+    """
+    context = leaf.meta.get(LEAF_CONTEXT)
+    if not isinstance(context, str) or not context.strip() or text is None:
+        return text
+    return f"{' '.join(context.split())}\n{text}"
 
 
 def _not_in_front(titles: list[str], content: str) -> list[str]:

@@ -9,7 +9,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 
 from hichunk_haystack.components.evaluators.inputs import check_lengths, mean
 from hichunk_haystack.evaluation.evidence import Span, SpanScores, evidence_recall, span_scores_of_sources
-from hichunk_haystack.tree import ANCESTORS, LEVEL
+from hichunk_haystack.nodes import ANCESTORS, LEVEL
 
 
 @component

@@ -9,10 +9,16 @@ from haystack import Document, component, default_to_dict
 from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.token_counters.types import TokenCounter
 
+from hichunk_haystack.components.preprocessors.content_levels import (
+    builder_level,
+    preset_key,
+    with_content_levels,
+)
 from hichunk_haystack.components.preprocessors.semantic import embedder_key, semantic_structure
 from hichunk_haystack.components.preprocessors.splitting import Structure, TreeSplitter, from_markdown, split_documents
-from hichunk_haystack.markdown import parse_markdown
+from hichunk_haystack.markdown import MarkdownStructure, parse_markdown
 from hichunk_haystack.plain_text import read_plain_text
+from hichunk_haystack.presets import resolve_preset
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
 from hichunk_haystack.tree import CutPoint, TreeBuilder
 
@@ -55,6 +61,7 @@ class AutoHierarchicalSplitter(TreeSplitter):
         inner_tokens: list[int] | None = None,
         language: str = "en",
         token_counter: TokenCounter | None = None,
+        preset: str | None = None,
     ) -> None:
         """
         Create the component.
@@ -70,6 +77,8 @@ class AutoHierarchicalSplitter(TreeSplitter):
             and 16 times `leaf_tokens`.
         :param language: ISO 639-1 code of the documents' language, for finding sentences.
         :param token_counter: Counts tokens; by default the tokenizer of all-MiniLM-L6-v2.
+        :param preset: Sizes by a name: `hc200`, `kohaku` (paragraphs and sentences are levels of the tree) or
+            `llamaindex`. What is given besides, and is not the usual value, goes before it.
         :raises ValueError: If a number makes no sense; the message names it.
         """
         for name, value in (("min_headings", min_headings), ("max_characters_per_heading", max_characters_per_heading)):
@@ -85,12 +94,14 @@ class AutoHierarchicalSplitter(TreeSplitter):
         self.inner_tokens = inner_tokens
         self.language = language
         self.token_counter = token_counter
+        self.preset = preset
+        self._preset = resolve_preset(preset, leaf_tokens, min_leaf_tokens, inner_tokens)
         self._builder = TreeBuilder(
             token_counter or HuggingFaceTokenCounter(),
-            leaf_tokens=leaf_tokens,
-            min_leaf_tokens=min_leaf_tokens,
-            max_level=max_level,
-            inner_tokens=inner_tokens,
+            leaf_tokens=self._preset.leaf_tokens,
+            min_leaf_tokens=self._preset.min_leaf_tokens,
+            max_level=builder_level(self._preset, max_level),
+            inner_tokens=self._preset.inner_tokens,
             language=language,
         )
 
@@ -113,6 +124,7 @@ class AutoHierarchicalSplitter(TreeSplitter):
         self.warm_up()
         semantic = "" if self.embedder is None else embedder_key(self.embedder)
         key = f"auto {self.min_headings} {self.max_characters_per_heading} {semantic}"
+        key += preset_key(self._preset, self.max_level)
         # An embedder need not bear two threads.
         workers = 2 if self.embedder is None else 1
         return {"documents": split_documents(documents, self._builder, self._predict, key, workers=workers)}
@@ -120,6 +132,11 @@ class AutoHierarchicalSplitter(TreeSplitter):
     def _predict(self, source: Document) -> Structure:
         text = source.content or ""
         parsed = parse_markdown(text)
+        structure = self._choose(source, text, parsed)
+        kinds = parsed.kinds if structure.boundaries is parsed.boundaries else None
+        return with_content_levels(text, structure, kinds, self._preset, self.max_level, self.language)
+
+    def _choose(self, source: Document, text: str, parsed: MarkdownStructure) -> Structure:
         if self._enough(parsed.headings, text, self.min_headings):
             why = f"{len(parsed.headings)} Markdown headings in {len(text)} characters"
             points = [CutPoint(*heading) for heading in parsed.headings]
@@ -166,6 +183,7 @@ class AutoHierarchicalSplitter(TreeSplitter):
             inner_tokens=self.inner_tokens,
             language=self.language,
             token_counter=self.token_counter,
+            preset=self.preset,
         )
 
 

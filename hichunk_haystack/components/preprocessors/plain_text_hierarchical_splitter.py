@@ -7,8 +7,14 @@ from typing import Any
 from haystack import Document, component, default_to_dict
 from haystack.token_counters.types import TokenCounter
 
+from hichunk_haystack.components.preprocessors.content_levels import (
+    builder_level,
+    preset_key,
+    with_content_levels,
+)
 from hichunk_haystack.components.preprocessors.splitting import Structure, TreeSplitter, split_documents
 from hichunk_haystack.plain_text import read_plain_text
+from hichunk_haystack.presets import resolve_preset
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
 from hichunk_haystack.tree import CutPoint, TreeBuilder
 
@@ -45,6 +51,7 @@ class PlainTextHierarchicalSplitter(TreeSplitter):
         inner_tokens: list[int] | None = None,
         language: str = "en",
         token_counter: TokenCounter | None = None,
+        preset: str | None = None,
     ) -> None:
         """
         Create the component.
@@ -56,6 +63,8 @@ class PlainTextHierarchicalSplitter(TreeSplitter):
             and 16 times `leaf_tokens`.
         :param language: ISO 639-1 code of the documents' language, for finding sentences.
         :param token_counter: Counts tokens; by default the tokenizer of all-MiniLM-L6-v2.
+        :param preset: Sizes by a name: `hc200`, `kohaku` (paragraphs and sentences are levels of the tree) or
+            `llamaindex`. What is given besides, and is not the usual value, goes before it.
         :raises ValueError: If a bound makes no sense; the message names it.
         """
         self.leaf_tokens = leaf_tokens
@@ -64,12 +73,14 @@ class PlainTextHierarchicalSplitter(TreeSplitter):
         self.inner_tokens = inner_tokens
         self.language = language
         self.token_counter = token_counter
+        self.preset = preset
+        self._preset = resolve_preset(preset, leaf_tokens, min_leaf_tokens, inner_tokens)
         self._builder = TreeBuilder(
             token_counter or HuggingFaceTokenCounter(),
-            leaf_tokens=leaf_tokens,
-            min_leaf_tokens=min_leaf_tokens,
-            max_level=max_level,
-            inner_tokens=inner_tokens,
+            leaf_tokens=self._preset.leaf_tokens,
+            min_leaf_tokens=self._preset.min_leaf_tokens,
+            max_level=builder_level(self._preset, max_level),
+            inner_tokens=self._preset.inner_tokens,
             language=language,
         )
 
@@ -82,7 +93,14 @@ class PlainTextHierarchicalSplitter(TreeSplitter):
         :returns: A dictionary with `documents`: all nodes of all trees, source by source, the root first.
         :raises TypeError: If something in the list is not a `Document`.
         """
-        return {"documents": split_documents(documents, self._builder, _predict, "plain text", workers=2)}
+        key = f"plain text{preset_key(self._preset, self.max_level)}"
+        return {"documents": split_documents(documents, self._builder, self._predict, key, workers=2)}
+
+    def _predict(self, source: Document) -> Structure:
+        text = source.content or ""
+        found = read_plain_text(text)
+        structure = Structure([CutPoint(*heading) for heading in found.headings], found.boundaries, found.tables)
+        return with_content_levels(text, structure, None, self._preset, self.max_level, self.language)
 
     def to_dict(self) -> dict[str, Any]:
         """
@@ -98,9 +116,5 @@ class PlainTextHierarchicalSplitter(TreeSplitter):
             inner_tokens=self.inner_tokens,
             language=self.language,
             token_counter=self.token_counter,
+            preset=self.preset,
         )
-
-
-def _predict(source: Document) -> Structure:
-    found = read_plain_text(source.content or "")
-    return Structure([CutPoint(*heading) for heading in found.headings], found.boundaries, found.tables)

@@ -11,8 +11,8 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import DocumentStore
 
 from hichunk_haystack.context_vectors import REACH, ContextWeights, Vector, in_context, surroundings, unit
+from hichunk_haystack.nodes import ANCESTORS, TREE_ID, leaf_id
 from hichunk_haystack.reading import Reads, with_reads, with_reads_async
-from hichunk_haystack.tree import ANCESTORS, TREE_ID, leaf_id
 
 
 @component

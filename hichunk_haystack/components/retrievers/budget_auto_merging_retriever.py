@@ -14,13 +14,14 @@ from haystack.token_counters.types import TokenCounter
 from hichunk_haystack.chains import Lengths, resolve_hits
 from hichunk_haystack.cutting import cut_to_fit
 from hichunk_haystack.joining import TRUNCATED, Part, join_touching
+from hichunk_haystack.leaf_texts import is_as_split, lacks_text, leaves_below, read_hits, with_text
 from hichunk_haystack.merging import merge
+from hichunk_haystack.nodes import TREE_ID
 from hichunk_haystack.plans import MergePlan
 from hichunk_haystack.policies import MergeOptions
 from hichunk_haystack.reading import Reads, with_reads, with_reads_async
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, warm_up_counter
 from hichunk_haystack.tracing import trace_merge
-from hichunk_haystack.tree import TREE_ID
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,8 @@ class BudgetAutoMergingRetriever:
 
     Reads the store once per query at most, and not at all when nothing merges, since each leaf carries what must be
     known of the nodes above it. Trees of Haystack's `HierarchicalDocumentSplitter` carry less: there the parents of all
-    hits are read together, once per level.
+    hits are read together, once per level. Where a `HierarchyWriter` has stored the text of leaves only, the same call
+    reads the leaves below the nodes that hits merge into; only a hit that is itself an inner node costs another read.
 
     ```python
     from haystack import Document
@@ -180,17 +182,15 @@ class BudgetAutoMergingRetriever:
     def _merge(self, documents: list[Document], token_budget: int | None) -> Reads[dict[str, Any]]:
         """Plan, read what the plan needs in one call, and put the answer together."""
         budget = _check_budget(self.token_budget if token_budget is None else token_budget)
+        documents, without_text = yield from read_hits(documents)
         resolved = yield from resolve_hits(documents, self._lengths)
-        self._report(resolved.missing)
+        self._report([*without_text, *resolved.missing])
         there = {**resolved.read, **{document.id: document for document in reversed(documents)}}
         cuts = _Cuts(there, self._counter)
         plan = merge(resolved.hits, budget, self.options, cut=cuts)
-        wanted = [node.id for node in plan.nodes if node.id not in there]
+        wanted = {node.id: there[node.hits[0]] for node in plan.nodes if node.id not in there}
         if wanted:
-            expected = {node.id: there[node.hits[0]].meta.get(TREE_ID) for node in plan.nodes}
-            read = yield wanted
-            # A source that is being replaced may have given its root's id to a newer tree already.
-            there |= {node_id: node for node_id, node in read.items() if node.meta.get(TREE_ID) == expected[node_id]}
+            there |= yield from _read(wanted, there)
         missing = [node_id for node_id in wanted if node_id not in there]
         self._report(missing)
         if missing:
@@ -202,7 +202,7 @@ class BudgetAutoMergingRetriever:
         options = {**vars(self.options), "missing_parent": self.missing_parent}
         return {
             "documents": [part.document for part in parts],
-            "trace": trace_merge(plan, parts, used, there, options, [*resolved.missing, *missing]),
+            "trace": trace_merge(plan, parts, used, there, options, [*without_text, *resolved.missing, *missing]),
         }
 
     def _parts(self, plan: MergePlan, there: dict[str, Document], cuts: "_Cuts") -> list[Part]:
@@ -236,7 +236,8 @@ class BudgetAutoMergingRetriever:
             if node_id not in self._reported:
                 self._reported.add(node_id)
                 logger.warning(
-                    "Parent node '{node_id}' is not in the document store: the hits below it are returned as they are. "
+                    "Parent node '{node_id}' (or part of it) is not in the document store: the hits below it are "
+                    "returned as they are. "
                     "Index its source again to repair the tree.",
                     node_id=node_id,
                 )
@@ -282,6 +283,28 @@ def _check_budget(budget: int) -> int:
         msg = f"token_budget is {budget}; it must be at least 1 token."
         raise ValueError(msg)
     return budget
+
+
+def _read(wanted: dict[str, Document], there: dict[str, Document]) -> Reads[dict[str, Document]]:
+    """
+    Read inner nodes, each given with a hit below it, in one call, and with them the leaves that hold the text of those
+    that were stored without.
+
+    What cannot be told without a look is which nodes are there, and whether they are of the same version: a source that
+    is being replaced may have given its root's id to a newer tree already.
+    """
+    leaves = {node_id: leaves_below(hit, node_id) for node_id, hit in wanted.items()}
+    texts = {leaf for ids in leaves.values() for leaf in ids}
+    held = {leaf: there[leaf] for leaf in texts if leaf in there and is_as_split(there[leaf])}
+    read = yield [*wanted, *sorted(texts - held.keys())]
+    found = {}
+    for node_id, hit in wanted.items():
+        node = read.get(node_id)
+        if node is not None and node.meta.get(TREE_ID) == hit.meta.get(TREE_ID):
+            whole = with_text(node, leaves[node_id], {**read, **held}) if lacks_text(node) else node
+            if whole is not None:
+                found[node_id] = whole
+    return found
 
 
 class _Cuts:

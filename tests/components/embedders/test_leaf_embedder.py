@@ -330,6 +330,7 @@ def test_serialisation() -> None:
         MockDocumentEmbedder(dimension=3),
         embed_headings=False,
         max_heading_characters=80,
+        embed_context=False,
         leaves_per_call=16,
         progress_bar=False,
     )
@@ -341,6 +342,7 @@ def test_serialisation() -> None:
             "embed_headings": False,
             "max_heading_characters": 80,
             "embed_table_header": True,
+            "embed_context": False,
             "leaves_per_call": 16,
             "progress_bar": False,
         },
@@ -351,6 +353,7 @@ def test_serialisation() -> None:
         "embed_headings": True,
         "max_heading_characters": 200,
         "embed_table_header": True,
+        "embed_context": True,
         "leaves_per_call": 128,
         "progress_bar": True,
     }

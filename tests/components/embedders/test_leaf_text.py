@@ -7,7 +7,7 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_table_header
+from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_context, with_table_header
 
 
 def leaf(content: str | None, *headings: str) -> Document:
@@ -68,3 +68,17 @@ def test_the_header_of_a_table_comes_in_front_of_its_rows() -> None:
     assert with_table_header(rows, "| 3 | 8 h |\n", 5) == "| day\n| 3 | 8 h |\n"
     assert with_table_header(Document(content="text"), "text", 200) == "text"
     assert with_table_header(rows, None, 200) is None
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "expected"),
+    [
+        ("It is on\nkilns.", "Fire it.", "It is on kilns.\nFire it."),
+        (" ", "Fire it.", "Fire it."),
+        (7, "Fire it.", "Fire it."),
+        ("It is on kilns.", None, None),
+    ],
+)
+def test_context(context: object, text: str | None, expected: str | None) -> None:
+    assert with_context(Document(content=text, meta={"leaf_context": context}), text) == expected
+    assert with_context(Document(content=text), text) == text

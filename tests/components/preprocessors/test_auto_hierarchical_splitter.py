@@ -78,6 +78,7 @@ def test_round_trip() -> None:
             "inner_tokens": None,
             "language": "en",
             "token_counter": None,
+            "preset": None,
         },
     }
     assert AutoHierarchicalSplitter.from_dict(data).to_dict() == data

@@ -211,6 +211,7 @@ def test_round_trip() -> None:
                 "type": "hichunk_haystack.tokens.HuggingFaceTokenCounter",
                 "init_parameters": {"model": "a/b"},
             },
+            "preset": None,
         },
     }
     assert splitter.to_dict() == expected

@@ -390,9 +390,11 @@ def test_the_trace_is_plain_and_complete() -> None:
     assert first["ancestors"] == [nodes[1].id, "alpha"]
     section = trace["ancestors"][nodes[1].id]
     assert section == {
-        "level": 1, "tokens": 48, "children": 3, "parent": "alpha",
+        "level": 1, "tokens": 48, "children": 3, "parent": "alpha", "headings": ["alpha 0"],
         "start": nodes[1].meta["split_idx_start"], "end": nodes[1].meta["split_idx_end"],
     }  # fmt: skip
+    assert trace["ancestors"]["alpha"]["headings"] == []
+    assert trace["sources"] == {"alpha": "alpha.md", "plain": ""}
     assert [step["action"] for step in trace["steps"]] == [
         "held", "not_merged", "held", "merged", "not_merged", "held", "not_merged", "does_not_fit", "does_not_fit",
     ]  # fmt: skip

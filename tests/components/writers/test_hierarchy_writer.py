@@ -18,6 +18,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 
+from hichunk_haystack.commits import COMPLETE, FINGERPRINT, LEAVES, STATE, is_root
 from hichunk_haystack.components.embedders import (
     LeafEmbedder,
     OfflineSentenceTransformersDocumentEmbedder,
@@ -47,6 +48,14 @@ def tree(text: str, path: str | None = None, **fields: Any) -> list[Document]:
 
 def ids(documents: list[Document]) -> set[str]:
     return {document.id for document in documents}
+
+
+def counts(nodes: int, leaves: int, added: int = 0, replaced: int = 0, deleted: int = 0) -> dict[str, int]:
+    """What the writer answers."""
+    return {
+        "documents_written": nodes, "sources": added + replaced, "leaves": leaves,
+        "added": added, "replaced": replaced, "deleted": deleted,
+    }  # fmt: skip
 
 
 def stored(store: Any) -> set[str]:
@@ -141,11 +150,11 @@ def test_24_chunks_then_6(store: Any, write: Callable[..., dict[str, int]]) -> N
     old, new, other = tree(sections(24), "a.md"), tree(sections(6), "a.md"), tree(sections(3), "b.md")
     assert len([node for node in old if is_leaf(node)]) == 24
 
-    assert write([*old, *other]) == {"documents_written": 29, "sources": 2, "leaves": 27, "deleted": 0}
+    assert write([*old, *other]) == counts(29, 27, added=2)
     assert stored(store) == ids([*old, *other])
-    assert write(new) == {"documents_written": 7, "sources": 1, "leaves": 6, "deleted": 25}
+    assert write(new) == counts(7, 6, replaced=1, deleted=25)
     assert stored(store) == ids([*new, *other])
-    assert write(new) == {"documents_written": 7, "sources": 1, "leaves": 6, "deleted": 0}
+    assert write(new) == counts(7, 6, replaced=1)
     assert stored(store) == ids([*new, *other])
 
 
@@ -229,7 +238,7 @@ def test_flat_chunks_replace_flat_chunks_and_trees(store: Any, write: Callable[.
 
 def test_documents_of_no_source_stay(store: Any, write: Callable[..., dict[str, int]]) -> None:
     first, second = Document(content="one"), Document(content="two")
-    assert write([first]) == {"documents_written": 1, "sources": 1, "leaves": 1, "deleted": 0}
+    assert write([first]) == counts(1, 1, added=1)
     assert write([second, replace(second, content="two")])["documents_written"] == 1
     assert write(tree(sections(2), "a.md"))["deleted"] == 0
     assert {first.id, second.id} < stored(store)
@@ -308,6 +317,62 @@ def test_a_tree_may_come_in_parts(store: Any, write: Callable[..., dict[str, int
     assert stored(store) == ids(nodes)
 
 
+# -- the commit record
+
+
+def states(store: Any) -> dict[str, str | None]:
+    """The state of each root, by its source."""
+    return {node.meta["file_path"]: node.meta.get(STATE) for node in store.filter_documents() if is_root(node)}
+
+
+def test_roots_are_marked_when_everything_is_written(store: Any, write: Callable[..., dict[str, int]]) -> None:
+    write([*tree(sections(3), "a.md"), *tree(sections(1), "b.md")])
+    assert states(store) == {"a.md": COMPLETE, "b.md": COMPLETE}
+    roots = [node for node in store.filter_documents() if is_root(node)]
+    assert {node.meta["file_path"]: node.meta[LEAVES] for node in roots} == {"a.md": 3, "b.md": 1}
+    assert len({node.meta[FINGERPRINT] for node in roots}) == 2
+
+
+def test_a_tree_in_parts_is_not_marked(store: Any, write: Callable[..., dict[str, int]]) -> None:
+    nodes = tree(sections(3), "a.md")
+    write(nodes[:2])
+    write(nodes[2:])
+    assert states(store) == {"a.md": None}
+    write(nodes)
+    assert states(store) == {"a.md": COMPLETE}
+    write(nodes[1:])  # leaves alone leave the root as it is
+    assert states(store) == {"a.md": COMPLETE}
+
+
+def test_nodes_read_from_a_store_do_not_bring_their_mark_along(write: Callable[..., dict[str, int]]) -> None:
+    write(tree(sections(3), "a.md"))
+    first = InMemoryDocumentStore()
+    HierarchyWriter(first, progress_bar=False).run(tree(sections(3), "a.md"))
+    nodes = sorted(first.filter_documents(), key=lambda node: node.meta["__level"])
+
+    class Full(InMemoryDocumentStore):
+        def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
+            if self.count_documents():
+                msg = "disk full"
+                raise OSError(msg)
+            return super().write_documents(documents, policy)
+
+    second = Full()
+    with pytest.raises(DocumentStoreError):
+        HierarchyWriter(second, max_batch_documents=1, progress_bar=False).run(nodes)
+    assert states(second) == {"a.md": None}
+
+
+def test_a_failed_mark_is_told(recording: RecordingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        msg = "connection lost"
+        raise ConnectionError(msg)
+
+    monkeypatch.setattr(recording, "set_meta_by_id", fail)
+    with pytest.raises(DocumentStoreError, match=r"All 4 nodes .* could not be marked as complete: ConnectionError"):
+        HierarchyWriter(recording, progress_bar=False).run(tree(sections(3), "a.md"))
+
+
 # -- failures
 
 
@@ -370,6 +435,7 @@ def test_what_is_no_document_is_refused(write: Callable[..., dict[str, int]]) ->
         ({"max_batch_documents": 0}, "max_batch_documents is 0"),
         ({"max_batch_bytes": -1}, "max_batch_bytes is -1"),
         ({"source_key": ""}, "source_key is empty"),
+        ({"inner_text": "none"}, "inner_text is 'none'; it must be 'stored' or 'derived'"),
     ],
 )
 def test_senseless_settings(options: dict[str, Any], message: str) -> None:
@@ -422,13 +488,21 @@ async def test_async_failures_say_the_same(tmp_path: Path) -> None:
 
 def test_serialisation() -> None:
     store = InMemoryDocumentStore(index="pottery")
-    writer = HierarchyWriter(store, source_key="url", max_batch_documents=5, max_batch_bytes=1000, progress_bar=False)
+    writer = HierarchyWriter(
+        store,
+        source_key="url",
+        inner_text="derived",
+        max_batch_documents=5,
+        max_batch_bytes=1000,
+        progress_bar=False,
+    )
     data = writer.to_dict()
     assert data == {
         "type": "hichunk_haystack.components.writers.HierarchyWriter",
         "init_parameters": {
             "document_store": store.to_dict(),
             "source_key": "url",
+            "inner_text": "derived",
             "max_batch_documents": 5,
             "max_batch_bytes": 1000,
             "progress_bar": False,
@@ -438,6 +512,7 @@ def test_serialisation() -> None:
     assert HierarchyWriter(store).to_dict()["init_parameters"] == {
         "document_store": store.to_dict(),
         "source_key": "file_path",
+        "inner_text": "stored",
         "max_batch_documents": 500,
         "max_batch_bytes": 16 * 1024 * 1024,
         "progress_bar": True,
@@ -462,7 +537,7 @@ def test_a_pipeline_from_yaml_indexes_and_replaces(tmp_path: Path) -> None:
         return indexing.run({"splitter": {"documents": [source]}})["writer"]
 
     kiln, wheel = "# Kiln\n\nFire it slowly for a day.\n\n", "# Wheel\n\nCentre the clay first.\n\n"
-    assert index(kiln + wheel) == {"documents_written": 3, "sources": 1, "leaves": 2, "deleted": 0}
+    assert index(kiln + wheel) == counts(3, 2, added=1)
 
     retriever = QdrantEmbeddingRetriever(store)
     query = OfflineSentenceTransformersTextEmbedder(model=MODEL).run("How long does the firing take?")["embedding"]

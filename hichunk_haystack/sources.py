@@ -11,10 +11,13 @@ from typing import Any
 from haystack import Document
 
 from hichunk_haystack.components.preprocessors.splitting import describe
-from hichunk_haystack.tree import LEVEL, PARENT, TREE_ID, is_leaf
+from hichunk_haystack.nodes import LEVEL, PARENT, TREE_ID, is_leaf
 
 # A filter holds this many values at most, except for a single source that needs more.
-_MOST_VALUES = 1000
+MOST_VALUES = 1000
+
+TOP: dict[str, Any] = {"operator": "NOT", "conditions": [{"field": f"meta.{LEVEL}", "operator": ">", "value": 0}]}
+"""A filter for roots, and for documents without a tree."""
 
 
 @dataclass
@@ -65,7 +68,7 @@ def group_by_source(documents: Iterable[Document], source_key: str) -> list[Sour
     by_key: dict[str | int, Source] = {}
     by_root: dict[str, Source] = {}
     for document in {document.id: document for document in documents}.values():
-        key, root = _key(document, source_key), _root(document)
+        key, root = source_key_of(document, source_key), source_id_of(document)
         source = by_root.get(root) if root is not None else None
         if source is None and key is not None:
             source = by_key.get(key)
@@ -99,14 +102,6 @@ def stale_filters(sources: Sequence[Source], source_key: str) -> Iterator[dict[s
     :returns: Haystack filters; usually one.
     """
     for part in _parts([source for source in sources if source.replaceable]):
-        theirs = [
-            {"field": name, "operator": "in", "value": values}
-            for name, values in (
-                (f"meta.{source_key}", _union(source.keys for source in part)),
-                ("meta.source_id", _union(source.roots for source in part)),
-            )
-            if values
-        ]
         written = [
             {"field": name, "operator": "not in", "value": values}
             for name, values in (
@@ -116,17 +111,63 @@ def stale_filters(sources: Sequence[Source], source_key: str) -> Iterator[dict[s
             if values
         ]
         # First what most nodes fail when a whole collection is indexed again: an embedded store tests them one by one.
-        yield {"operator": "AND", "conditions": [*written, {"operator": "OR", "conditions": theirs}]}
+        yield {"operator": "AND", "conditions": [*written, _theirs(part, source_key)]}
 
 
-def _key(document: Document, source_key: str) -> str | int | None:
-    """The value of the identifying field, where it is one that a store can filter on."""
+def top_filters(sources: Sequence[Source], source_key: str) -> Iterator[dict[str, Any]]:
+    """
+    Build filters for the roots of these sources that are in a store, and for their documents without a tree.
+
+    :param sources: The sources.
+    :param source_key: Name of the meta field that identifies sources.
+    :returns: Haystack filters; usually one.
+    """
+    for part in _parts([source for source in sources if source.replaceable]):
+        yield {"operator": "AND", "conditions": [TOP, _theirs(part, source_key)]}
+
+
+def _theirs(sources: Sequence[Source], source_key: str) -> dict[str, Any]:
+    """A filter for all that belongs to some sources."""
+    keys, roots = _union(source.keys for source in sources), _union(source.roots for source in sources)
+    return of_sources(keys, roots, source_key)
+
+
+def of_sources(keys: Sequence[str | int], roots: Sequence[str], source_key: str) -> dict[str, Any]:
+    """
+    Build a filter for all that belongs to some sources.
+
+    :param keys: Their values of the meta field that identifies sources.
+    :param roots: Ids of their roots.
+    :param source_key: Name of that meta field.
+    :returns: A Haystack filter.
+    """
+    conditions = [
+        {"field": name, "operator": "in", "value": list(values)}
+        for name, values in ((f"meta.{source_key}", keys), ("meta.source_id", roots))
+        if values
+    ]
+    return {"operator": "OR", "conditions": conditions}
+
+
+def source_key_of(document: Document, source_key: str) -> str | int | None:
+    """
+    Give the value of the identifying field, where it is one that a store can filter on.
+
+    :param document: A node.
+    :param source_key: Name of the meta field.
+    :returns: The value, or `None`.
+    """
     value = document.meta.get(source_key)
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
-def _root(document: Document) -> str | None:
-    """The id of the source document, which nodes of Haystack's own trees do not know: theirs names the parent."""
+def source_id_of(document: Document) -> str | None:
+    """
+    Give the id of the source document, which nodes of Haystack's own trees do not know: theirs names the parent.
+
+    :param document: A node.
+    :returns: The id, or `None`.
+    """
     if TREE_ID not in document.meta and PARENT in document.meta:
         return None
     return document.meta.get("source_id")
@@ -137,7 +178,7 @@ def _parts(sources: Iterable[Source]) -> Iterator[list[Source]]:
     size = 0
     for source in sources:
         values = len(source.keys) + len(source.roots) + len(source.trees) + len(source.loose)
-        if part and size + values > _MOST_VALUES:
+        if part and size + values > MOST_VALUES:
             yield part
             part, size = [], 0
         part.append(source)

@@ -8,7 +8,7 @@ import pytest
 from haystack import Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 
-from hichunk_haystack.components.writers.sources import Source, group_by_source, stale_filters
+from hichunk_haystack.sources import Source, group_by_source, stale_filters
 
 
 def node(node_id: str, root: str | None = None, tree: str | None = None, **meta: Any) -> Document:

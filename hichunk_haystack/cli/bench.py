@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""`hichunk bench`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hichunk_haystack.cli.errors import UserError
+from hichunk_haystack.cli.options import Verbose
+from hichunk_haystack.cli.screen import say
+
+
+def bench(
+    datasets: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATASET...", help="Folders with docs/*.md, and qas.jsonl where there is one."),
+    ],
+    budgets: Annotated[
+        list[int] | None, typer.Option("--budget", "-b", min=1, help="A budget in tokens; more than one may be given.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for tables, plots, JSON and embeddings.")
+    ] = Path("evaluation"),
+    questions: Annotated[int | None, typer.Option("--questions", min=1, help="Most questions of each set.")] = None,
+    every: Annotated[bool, typer.Option("--every", help="Each of our splitters with each policy.")] = False,
+    model: Annotated[
+        str, typer.Option("--model", help="The embedding model.")
+    ] = "sentence-transformers/all-MiniLM-L6-v2",
+    verbose: Verbose = False,  # noqa: ARG001 - the guard around commands reads it
+) -> None:
+    """Measure evidence recall of ours and of others on data sets. A run that was broken off goes on."""
+    try:
+        from hichunk_haystack.evaluation.benchmark import BUDGETS
+        from hichunk_haystack.evaluation.command import compare
+
+        for folder in datasets:
+            say(compare(folder, output, budgets or list(BUDGETS), model=model, every=every, most=questions))
+    except ModuleNotFoundError as error:
+        msg = (
+            f"The benchmark needs a library that is missing ({error.name}): pip install "
+            "'hichunk-haystack[local,evaluation]'."
+        )
+        raise UserError(msg) from error
