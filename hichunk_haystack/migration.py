@@ -5,7 +5,7 @@
 """From a collection of flat chunks to trees, without embedding anything again."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,8 +92,8 @@ def build_hierarchy(
     inner nodes are written over them, from the root down; then the chunks again, with what a merge has to know. What
     neighbours repeat of each other stands once in an inner node. Where chunks are missing, each part gets a tree.
 
-    A source is finished before the next one begins, and is marked at its end: a run that was interrupted goes on where
-    it stopped, and queries go on meanwhile. Only meta is held in memory for the whole collection; texts and vectors are
+    Page by page, sources are finished and marked: a run that was interrupted goes on with the page where it stopped,
+    and queries go on meanwhile. Only meta is held in memory for the whole collection; texts and vectors are
     read in pages (with a `HierarchyQdrantDocumentStore`; others give everything at once when they are listed).
 
     ```python
@@ -118,7 +118,7 @@ def build_hierarchy(
     :param source_key: Name of the meta field that identifies a source, as in the `HierarchyWriter`.
     :param token_counter: Counts tokens; by default the tokenizer of all-MiniLM-L6-v2.
     :param max_level: Headings of deeper levels do not start a section.
-    :param chunks_per_page: Chunks that are read at once; a source with more of them is read by itself.
+    :param chunks_per_page: Chunks that are read and written at once; a file with more of them goes by itself.
     :param dry_run: Whether to do everything but write.
     :param progress_bar: Whether to show a progress bar over the chunks.
     :returns: What was done.
@@ -136,17 +136,15 @@ def build_hierarchy(
     total = sum(len(ids) for file in files for ids in file.values())
     with tqdm(total=total, desc="Migrating", unit="chunk", disable=not progress_bar) as progress:
         for page in _pages(files, chunks_per_page):
-            for file in migration.read(page):
-                try:
-                    migration.migrate(file)
-                except Exception as error:
-                    msg = (
-                        f"The migration stopped at source '{next(iter(file))}' after {report.sources} sources and "
-                        f"{report.chunks} chunks: {type(error).__name__}: {error}. What is done stays, and the same "
-                        "call goes on from there."
-                    )
-                    raise DocumentStoreError(msg) from error
-                progress.update(sum(map(len, file.values())))
+            try:
+                migration.migrate(migration.read(page))
+            except Exception as error:
+                msg = (
+                    f"The migration stopped after {report.sources} sources and {report.chunks} chunks: "
+                    f"{type(error).__name__}: {error}. What is done stays, and the same call goes on from there."
+                )
+                raise DocumentStoreError(msg) from error
+            progress.update(sum(len(ids) for file in page for ids in file.values()))
     return report
 
 
@@ -199,31 +197,33 @@ class _Migration:
             found = {source: [documents[each] for each in ids if each in documents] for source, ids in file.items()}
             yield {source: chunks for source, chunks in found.items() if chunks}
 
-    def migrate(self, file: dict[str, list[Document]]) -> None:
-        """Build and write the trees of one file."""
-        nodes: list[Document] = []
-        gaps = 0
-        done: dict[str, int] = {}
-        for source, chunks in file.items():
-            try:
-                runs = lay_out(chunks)
-            except UnusableChunksError as error:
-                self.report.problems[source] = str(error)
-                continue
-            gaps += len(runs) - 1
-            done[source] = len(chunks)
-            shared = _shared_meta(chunks)
-            for number, run in enumerate(runs):
-                root = source if number == 0 else _root_id(source, run.start)
-                nodes += self._tree(run, root, {**shared, FLAT_SOURCE: source}, len(chunks))
-        if not done:
-            return
-        if not self.report.dry_run:
-            run_work(_write(self.target, nodes, list(done)), self.target)
-        self.report.sources += len(done)
-        self.report.chunks += sum(done.values())
-        self.report.inner_nodes += len(nodes) - sum(done.values())
-        self.report.gaps += gaps
+    def migrate(self, files: Iterable[dict[str, list[Document]]]) -> None:
+        """Build and write the trees of some files."""
+        more = MigrationReport()
+        trees: list[list[Document]] = []
+        sources: list[str] = []
+        for file in files:
+            nodes: list[Document] = []
+            for source, chunks in file.items():
+                try:
+                    runs = lay_out(chunks)
+                except UnusableChunksError as error:
+                    self.report.problems[source] = str(error)
+                    continue
+                sources.append(source)
+                more.chunks += len(chunks)
+                more.gaps += len(runs) - 1
+                meta = {**_shared_meta(chunks), FLAT_SOURCE: source}
+                for number, run in enumerate(runs):
+                    root = source if number == 0 else _root_id(source, run.start)
+                    nodes += self._tree(run, root, meta, len(chunks))
+            trees.append(nodes)
+        if sources and not self.report.dry_run:
+            run_work(_write(self.target, trees, sources), self.target)
+        self.report.sources += len(sources)
+        self.report.chunks += more.chunks
+        self.report.inner_nodes += sum(map(len, trees)) - more.chunks
+        self.report.gaps += more.gaps
 
     def _tree(self, run: Run, root: str, meta: dict[str, Any], chunks: int) -> list[Document]:
         tree = tree_over(run.text, run.spans, self.counter, self.max_level)
@@ -245,23 +245,26 @@ class _Migration:
         return nodes
 
 
-def _write(store: DocumentStore, nodes: list[Document], sources: Sequence[str]) -> StoreWork[None]:
-    """Write the trees of one file: inner nodes, leaves, what is left of an earlier migration, the mark."""
-    signed = sign(nodes)
+def _write(store: DocumentStore, trees: Sequence[list[Document]], sources: Sequence[str]) -> StoreWork[None]:
+    """
+    Write the trees of some files: file by file inner nodes, then leaves; then remove what is left of an earlier
+    migration, and set the marks.
+    """
+    signed = [sign(nodes) for nodes in trees]
+    roots = [root for each in signed for root in each.roots]
     there = yield from get_meta(store, sources, [FLAT_SOURCE])
-    written = {node.meta[TREE_ID] for node in nodes}
-    ordered = Source("", nodes=signed.nodes).in_writing_order()
+    ordered = [node for each in signed for node in Source("", nodes=each.nodes).in_writing_order()]
     for batch in batches(ordered, _MAX_BATCH_DOCUMENTS, _MAX_BATCH_BYTES):
         yield StoreCall("write_documents", {"documents": batch, "policy": DuplicatePolicy.OVERWRITE})
     older = [source for source in sources if source in there]
     if older:  # from other chunks, or a run that was interrupted after the chunks had changed
         conditions = [
             {"field": f"meta.{FLAT_SOURCE}", "operator": "in", "value": older},
-            {"field": f"meta.{TREE_ID}", "operator": "not in", "value": sorted(written)},
+            {"field": f"meta.{TREE_ID}", "operator": "not in", "value": [root.meta[TREE_ID] for root in roots]},
         ]
         yield from delete_by_filter(store, {"operator": "AND", "conditions": conditions})
-    if not (yield from set_meta(store, [root.id for root in signed.roots], {STATE: COMPLETE})):
-        marked = [replace(root, meta={**root.meta, STATE: COMPLETE}) for root in signed.roots]
+    if not (yield from set_meta(store, [root.id for root in roots], {STATE: COMPLETE})):
+        marked = [replace(root, meta={**root.meta, STATE: COMPLETE}) for root in roots]
         yield StoreCall("write_documents", {"documents": marked, "policy": DuplicatePolicy.OVERWRITE})
 
 

@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", action="store_true", help="each splitter of ours with each policy")
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--questions", type=int, help="at most so many of each data set, evenly chosen")
+    parser.add_argument("--cross-encoder", metavar="FOLDER", help="ONNX model that reads the best chunks again; slow")
     options = parser.parse_args(arguments)
     try:
         for folder in options.datasets:
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 model=options.model,
                 every=options.every,
                 most=options.questions,
+                cross_encoder=options.cross_encoder,
             )
             sys.stdout.write(f"{found}\n")
     except (OSError, ValueError, ImportError) as error:

@@ -14,6 +14,7 @@ from hichunk_haystack.evaluation import report
 from hichunk_haystack.evaluation.benchmark import run
 from hichunk_haystack.evaluation.contenders.corpus import Corpus
 from hichunk_haystack.evaluation.contenders.lineup import lineup
+from hichunk_haystack.evaluation.contenders.reranked import fastembed_cross_encoder
 from hichunk_haystack.evaluation.datasets import Dataset, load_dataset
 from hichunk_haystack.evaluation.dense import dense_questions
 from hichunk_haystack.evaluation.embedding_cache import CachedEmbedder
@@ -24,7 +25,14 @@ _PACKAGES = ("hichunk-haystack", "haystack-ai", "llama-index-core", "sentence-tr
 
 
 def compare(
-    folder: Path, output: Path, budgets: Sequence[int], *, model: str, every: bool = False, most: int | None = None
+    folder: Path,
+    output: Path,
+    budgets: Sequence[int],
+    *,
+    model: str,
+    every: bool = False,
+    most: int | None = None,
+    cross_encoder: str | None = None,
 ) -> str:
     """
     Run the benchmark on a data set, and save table, plot and results.
@@ -35,6 +43,7 @@ def compare(
     :param model: A model of Sentence Transformers; its tokenizer counts.
     :param every: Whether each splitter of ours runs with each policy.
     :param most: The most questions, evenly chosen; all by default.
+    :param cross_encoder: Folder of a cross-encoder (see `fastembed_cross_encoder`); by default nothing is reranked.
     :returns: Title and table.
     :raises FileNotFoundError: If the folder is no data set.
     :raises ValueError: If a budget is below 1, or a question can't be read.
@@ -46,7 +55,9 @@ def compare(
     dataset = corpus.dataset
     stem = dataset.name + ("" if most is None else f"-{len(dataset.questions)}")
     settings = {"model": model, "versions": _versions()}
-    results = run(corpus, lineup(corpus, every=every), budgets, output / f"{stem}.json", settings)
+    reads = None if cross_encoder is None else fastembed_cross_encoder(cross_encoder)
+    contenders = lineup(corpus, every=every, cross_encoder=reads)
+    results = run(corpus, contenders, budgets, output / f"{stem}.json", settings)
     title = f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.questions)} questions"
     text = f"{title}\n\nERec in percent by token budget, {model}; {_versions()}\n\n{report.table(results, budgets)}\n"
     (output / f"{stem}.md").write_text(text, encoding="utf-8")

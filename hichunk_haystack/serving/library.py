@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 # Hidden, so that whoever indexes the whole folder leaves it out.
 _STAGING = ".incoming"
 _MB = 1_000_000
+_ABANDONED = 24 * 60 * 60  # seconds
 
 
 class Upload(NamedTuple):
@@ -112,6 +114,7 @@ class Library:
             if self._loaded is None:
                 pipeline = ServedPipeline(self._indexing, root=self.folder)
                 pipeline.find(HierarchyWriter)
+                _clear(self.folder / _STAGING)
                 self._loaded = pipeline
             return self._loaded
 
@@ -153,16 +156,16 @@ class Library:
 
     async def _index(self, staged: Sequence[_Staged], failed: list[dict[str, str]], staging: Path) -> dict[str, Any]:
         try:
-            await asyncio.to_thread(_swap_in, staged, self.folder, staging)
+            taken = await asyncio.to_thread(_swap_in, staged, self.folder, staging, failed)
             # Also without a file: then it counts nothing.
-            answer = await self.load().run({"paths": [str(self.folder / one.name) for one in staged]})
+            answer = await self.load().run({"paths": [str(self.folder / one.name) for one in taken]})
         except BaseException:
             for one in staged:
                 _swap_back(one, self.folder)
             raise
         reasons = {each["path"]: each["error"] for each in answer.pop("failed", [])}
         files = []
-        for one in staged:
+        for one in taken:
             # What is not even tried is called by its path, what is tried by its path below the root.
             reason = reasons.get(one.name) or reasons.get(str(self.folder / one.name))
             if reason is not None:
@@ -225,6 +228,13 @@ class Library:
             self._loaded.pipeline.close()
 
 
+def _clear(staging: Path) -> None:
+    """Remove what uploads that died have left; another process may have younger ones under way."""
+    for folder in staging.glob("*"):
+        if folder.stat().st_mtime < time.time() - _ABANDONED:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _stage(uploads: Iterable[Upload], staging: Path) -> tuple[list[_Staged], list[dict[str, str]]]:
     """Write what comes in to files that wait, and name what can't be taken."""
     staged: dict[str, _Staged] = {}
@@ -246,18 +256,25 @@ def _stage(uploads: Iterable[Upload], staging: Path) -> tuple[list[_Staged], lis
     return list(staged.values()), failed
 
 
-def _swap_in(staged: Sequence[_Staged], folder: Path, staging: Path) -> None:
+def _swap_in(staged: Sequence[_Staged], folder: Path, staging: Path, failed: list[dict[str, str]]) -> list[_Staged]:
     """Put new files in their places, each by one atomic step; a second name of the old one waits for a way back."""
+    taken = []
     for number, one in enumerate(staged):
         place = folder / one.name
-        if place.is_file() and not place.is_symlink():
-            older = staging / f"old-{number}"
-            try:
-                os.link(place, older)
-            except OSError:  # a file system without hard links
-                shutil.copy2(place, older)
-            one.older = older
-        os.replace(one.waiting, place)
+        try:
+            if place.is_file() and not place.is_symlink():
+                older = staging / f"old-{number}"
+                try:
+                    os.link(place, older)
+                except OSError:  # a file system without hard links
+                    shutil.copy2(place, older)
+                one.older = older
+            os.replace(one.waiting, place)
+        except OSError as error:  # a folder of that name, for instance
+            failed.append({"file": one.given, "error": f"The file can't be stored as '{one.name}': {error.strerror}."})
+        else:
+            taken.append(one)
+    return taken
 
 
 def _swap_back(one: _Staged, folder: Path) -> None:

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from hichunk_haystack.evaluation.benchmark import score
 from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
 from hichunk_haystack.evaluation.contenders.flat import FlatChunks, Oracle, best, fixed, paragraphs, sentences
 from hichunk_haystack.evaluation.contenders.lineup import OURS, lineup
+from hichunk_haystack.evaluation.contenders.reranked import Reranked
 from hichunk_haystack.evaluation.contenders.rivals import HaystackHierarchy, LlamaIndexHierarchy
 from hichunk_haystack.evaluation.datasets import Dataset
 from hichunk_haystack.evaluation.dense import dense_questions
@@ -69,6 +70,23 @@ def test_the_oracle_finds_all_that_fits(small: Corpus) -> None:
     assert (found["erec"], found["recall"], found["precision"], found["iou"]) == pytest.approx((100, 100, 100, 100))
     half = score(small, Oracle(small), tokens // 2)
     assert 0 < half["erec"] < 100
+
+
+def test_a_cross_encoder_decides_on_the_best_twenty(small: Corpus) -> None:
+    chunks = FlatChunks("chunks", small, fixed(20))
+    asked: list[str] = []
+
+    def shortest_first(question: str, texts: Sequence[str]) -> list[float]:
+        asked.append(question)
+        return [-len(text) for text in texts]
+
+    reranked = Reranked("reranked", chunks, shortest_first)
+    for plain, again in zip(chunks.ranking, reranked.ranking, strict=True):
+        assert sorted(again[:20]) == sorted(plain[:20])
+        assert again[20:] == plain[20:]
+        lengths = [len(small.text(chunks.chunks[number])) for number in again[:20]]
+        assert lengths == sorted(lengths)
+    assert asked == [question.text for question in small.dataset.questions]
 
 
 def test_a_contender_above_the_budget_is_caught(small: Corpus) -> None:

@@ -179,6 +179,7 @@ def test_a_raw_name_with_nul_or_nothing_in_it_does_no_harm(client: httpx.Client,
 
 def test_what_fails_is_named_and_the_rest_is_indexed(client: httpx.Client, uploads: Path) -> None:
     upload(client, ("plan.pdf.md", KILN))
+    (uploads / "folder.md").mkdir()
     answer = upload(
         client,
         ("kiln.md", KILN),
@@ -187,13 +188,15 @@ def test_what_fails_is_named_and_the_rest_is_indexed(client: httpx.Client, uploa
         ("KILN.md", BEES),
         ("empty.md", ""),
         ("blank.md", " \n\n"),
+        ("folder.md", KILN),
     )
     assert [each["source"] for each in answer["files"]] == ["kiln.md"]
     assert sorted(each["file"] for each in answer["failed"]) == [
-        "KILN.md", "blank.md", "broken.pdf", "empty.md", "what.xyz",
+        "KILN.md", "blank.md", "broken.pdf", "empty.md", "folder.md", "what.xyz",
     ]  # fmt: skip
     assert "Another file of this upload" in next(e["error"] for e in answer["failed"] if e["file"] == "KILN.md")
     assert "No converter" in next(e["error"] for e in answer["failed"] if e["file"] == "what.xyz")
+    (uploads / "folder.md").rmdir()
     # Nothing is left of what failed.
     assert sorted(stored(uploads)) == ["kiln.md", "plan.pdf.md"]
     assert list((uploads / ".incoming").iterdir()) == []

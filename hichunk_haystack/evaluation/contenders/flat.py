@@ -33,12 +33,12 @@ class FlatChunks:
         """
         self.name = name
         self.corpus = corpus
-        self._chunker = chunker
+        self.chunker = chunker
 
     @cached_property
     def chunks(self) -> list[Piece]:
         """All chunks that have a word."""
-        found = [piece for document in self.corpus.dataset.documents for piece in self._chunker(self.corpus, document)]
+        found = [piece for document in self.corpus.dataset.documents for piece in self.chunker(self.corpus, document)]
         return [piece for piece in found if self.corpus.count(piece)]
 
     @cached_property

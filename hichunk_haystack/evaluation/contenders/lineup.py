@@ -17,6 +17,7 @@ from hichunk_haystack.components.preprocessors import (
 )
 from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
 from hichunk_haystack.evaluation.contenders.flat import FlatChunks, Oracle, fixed, paragraphs, sentences
+from hichunk_haystack.evaluation.contenders.reranked import CrossEncoder, Reranked
 from hichunk_haystack.evaluation.contenders.rivals import HaystackHierarchy, LlamaIndexHierarchy
 from hichunk_haystack.evaluation.contenders.trees import Forest, KnownSections, ParentDocuments, Trees
 from hichunk_haystack.policies import MergeOptions
@@ -55,17 +56,21 @@ class Contender(Protocol):
         """
 
 
-def lineup(corpus: Corpus, *, every: bool = False) -> Iterator[Contender]:
+def lineup(corpus: Corpus, *, every: bool = False, cross_encoder: CrossEncoder | None = None) -> Iterator[Contender]:
     """
     Make the contenders, one after another, so that what one needs is freed before the next.
 
     :param corpus: Documents and questions.
     :param every: Every splitter of ours with every policy; otherwise one of each.
+    :param cross_encoder: Reads the best chunks of a flat contender again, which takes long; by default none does.
     :returns: The contenders: the ceiling, the rivals, ours.
     """
     yield Oracle(corpus)
     yield FlatChunks("fixed chunks of 200 tokens (FC200)", corpus, fixed(200))
-    yield FlatChunks("fixed chunks of 512 tokens, 15 % overlap", corpus, fixed(512, 77))
+    overlapping = FlatChunks("fixed chunks of 512 tokens, 15 % overlap", corpus, fixed(512, 77))
+    yield overlapping
+    if cross_encoder is not None:
+        yield Reranked(f"{overlapping.name}, reranked", overlapping, cross_encoder)
     yield FlatChunks("sentences", corpus, sentences)
     yield FlatChunks("paragraphs", corpus, paragraphs)
     parents = Forest(corpus, TokenHierarchicalSplitter(chunk_sizes=[512, 128]), context=False)
