@@ -247,8 +247,9 @@ class _Migration:
 
 def _write(store: DocumentStore, trees: Sequence[list[Document]], sources: Sequence[str]) -> StoreWork[None]:
     """
-    Write the trees of some files: file by file inner nodes, then leaves; then remove what is left of an earlier
-    migration, and set the marks.
+    Write the trees of some files, file by file inner nodes, then leaves.
+
+    Then what is left of an earlier migration is removed, and the roots are marked.
     """
     signed = [sign(nodes) for nodes in trees]
     roots = [root for each in signed for root in each.roots]

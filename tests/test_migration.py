@@ -5,7 +5,8 @@
 """Collections of flat chunks, made by stock Haystack components, become trees."""
 
 import math
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from haystack.document_stores.types import DocumentStore, DuplicatePolicy
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from qdrant_client import QdrantClient
 
 from hichunk_haystack import integrity
 from hichunk_haystack.components.retrievers import BudgetAutoMergingRetriever
@@ -26,6 +28,7 @@ from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
 from hichunk_haystack.flat_chunks import lay_out
 from hichunk_haystack.migration import MigrationReport, build_hierarchy
 from hichunk_haystack.stored_sources import list_sources
+from tests.document_stores.conftest import REAL_KEY, REAL_SERVER
 from tests.word_embedder import WordEmbedder
 
 SECTION = "Fire the kiln slowly up to two hundred degrees, so that the water in the clay has time to leave. "
@@ -60,14 +63,30 @@ def embedded(folder: Path, chunks: list[Document]) -> DocumentStore:
     return HierarchyQdrantDocumentStore(path=str(folder / "qdrant"), index="flat", embedding_dim=32)
 
 
-both = pytest.mark.parametrize("make", [in_memory, embedded])
+def on_a_server(folder: Path, chunks: list[Document]) -> DocumentStore:
+    """A collection of its own on the server of QDRANT_URL; `clean_surroundings` removes it."""
+    if not REAL_SERVER:
+        pytest.skip("QDRANT_URL names no server")
+    where = {"url": REAL_SERVER, "index": _SERVER_INDEX, "embedding_dim": 32}
+    stock = QdrantDocumentStore(**where, recreate_index=True)
+    stock.write_documents(chunks)
+    stock.close()
+    return HierarchyQdrantDocumentStore(**where)
+
+
+_SERVER_INDEX = f"hichunk-test-{uuid.uuid4()}"
+
+both = pytest.mark.parametrize("make", [in_memory, embedded, pytest.param(on_a_server, marks=pytest.mark.integration)])
 Make = Callable[[Path, list[Document]], Any]
 
 
 @pytest.fixture(autouse=True)
-def clean_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("QDRANT_URL", "QDRANT_PATH"):
         monkeypatch.delenv(name, raising=False)
+    yield
+    if REAL_SERVER:
+        QdrantClient(url=REAL_SERVER, api_key=REAL_KEY).delete_collection(_SERVER_INDEX)
 
 
 def nodes_of(store: Any) -> dict[str, Document]:

@@ -11,6 +11,9 @@ from hichunk_haystack.evaluation.benchmark import Results
 from hichunk_haystack.evaluation.contenders.lineup import OURS
 
 
+_MARKS = "*sv^DXP<>pd"
+
+
 def table(results: Results, budgets: Sequence[int], measure: str = "erec") -> str:
     """
     Write results as a Markdown table, the best of each budget but the ceiling in bold.
@@ -59,9 +62,10 @@ def plot(results: Results, budgets: Sequence[int], title: str, file: Path) -> No
         axes.plot(
             budgets,
             [scores[budget]["erec"] for budget in budgets],
-            marker="o",
-            markersize=4,
-            color=f"C{number % 10}" if ours else "0.65",
+            # What is grey is told apart by its mark.
+            marker="o" if ours else _MARKS[number % len(_MARKS)],
+            markersize=4 if ours else 6,
+            color=f"C{number % 10}" if ours else "0.6",
             linestyle="-" if ours else (":" if _is_ceiling(name) else ("--", "-.", (0, (1, 1)))[number % 3]),
             linewidth=2 if ours else 1.2,
             label=name,
