@@ -10,7 +10,6 @@ from pathlib import Path
 from hichunk_haystack.evaluation.benchmark import Results
 from hichunk_haystack.evaluation.contenders.lineup import OURS
 
-
 _MARKS = "*sv^DXP<>pd"
 
 
