@@ -155,9 +155,7 @@ def main() -> int:
 def tell(outcome: Outcome, seconds: float, clients: int) -> None:
     times = np.array(outcome.seconds or [np.nan]) * 1000
     p50, p95, p99 = np.percentile(times, [50, 95, 99])
-    print(
-        f"{clients} clients, {seconds:.0f} s, embedded Qdrant, one server process; {outcome.uploads} uploads meanwhile"
-    )
+    print(f"{clients} clients, {seconds:.0f} s, embedded Qdrant, one process; {outcome.uploads} uploads meanwhile")
     print("| questions | per second | p50 | p95 | p99 | errors | wrong answers |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     print(

@@ -219,7 +219,7 @@ def _without_record(answer: dict[str, Any]) -> dict[str, Any]:
 def test_many_queries_at_once_while_a_page_is_indexed_again_get_the_answers_they_get_alone(
     client: httpx.Client, pages: Path, tmp_path: Path
 ) -> None:
-    deploy(client, "indexing-anew", edited(INDEXING, tmp_path, ("with headings", "another version")))
+    deploy(client, "indexing-anew", edited(INDEXING, tmp_path, ("leaves in context", "another version")))
     alone = {question: run(client, "query", query=question) for question in (FIRING, WINTER)}
     with ThreadPoolExecutor(9) as pool:
         written = pool.submit(run, client, "indexing-anew", paths=[str(pages / "bees.md")])

@@ -26,7 +26,7 @@ TEXT = """\
 
 Fire it slowly over eight hours and never open the lid. Then let it cool for a whole day and one night.
 
-The next day you may open it without any gloves on. Look for small cracks in all of the shelves before you load them again.
+The next day you may open it without any gloves on. Look for cracks in all of the shelves before you load them.
 
 # Wheel
 
@@ -55,7 +55,7 @@ def test_kohaku_has_documents_sections_paragraphs_and_sentences(splitter: Any) -
         (3, firing, "Then let it "),
         (2, firing, "The next day"),
         (3, firing, "The next day"),
-        (3, firing, "Look for sma"),
+        (3, firing, "Look for cra"),
         (1, wheel, "# Wheel\n\nCen"),
         (2, wheel, "# Wheel\n\nCen"),
         (3, wheel, "# Wheel\n\nCen"),

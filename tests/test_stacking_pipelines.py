@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from hichunk_haystack import load_pipeline
+from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
 from hichunk_haystack.models import packaged_model
+from hichunk_haystack.nodes import is_leaf
 from tests.hichunk.endpoint import Endpoint, serve
 from tests.pipeline_files import PIPELINES, data, edited, served
 
@@ -125,7 +127,10 @@ def test_contextual(endpoint: Endpoint) -> None:
     # What is read is the handbook, not what the model said of it.
     answer = run("query", query="zebra")
     assert "zebra" not in answer["context"]
-    assert any("leaf_context" in document["meta"] for document in answer["documents"])
+    store = HierarchyQdrantDocumentStore(path="qdrant_data", index="hichunk", embedding_dim=384)
+    leaves = [node for node in store.filter_documents() if is_leaf(node)]
+    assert len(leaves) == first["leaves"]
+    assert all("zebra" in leaf.meta["leaf_context"] for leaf in leaves)
     # Unchanged: neither embedded nor asked about again.
     assert run("indexing_contextual", paths=paths)["unchanged"] == 1
     assert len(endpoint.requests) == report["leaves"]
@@ -135,12 +140,13 @@ def test_hybrid() -> None:
     indexed = run("indexing_hybrid", paths=[str(SAFETY), str(EQUIPMENT), str(TELEPHONES)])
     assert (indexed["sources"], indexed["failed"]) == (3, [])
     answer = run("query_hybrid", query=LATHE)
-    assert "| Wood lathe" in answer["documents"][0]["content"]
+    assert answer["citations"][0]["source"] == str(EQUIPMENT)
+    assert "| Wood lathe" in answer["context"]
     assert 0 < answer["tokens_used"] <= 1024
     # A number has no meaning for the dense model; its words find it.
     number = re.search(r"\d{3,} \d{2,}|\b\d{4,}\b", TELEPHONES.read_text(encoding="utf-8"))
     assert number is not None
-    assert number[0] in run("query_hybrid", query=f"Whose number is {number[0]}?")["documents"][0]["content"]
+    assert number[0] in run("query_hybrid", query=f"Whose number is {number[0]}?")["context"]
 
 
 def test_late_chunking(tmp_path: Path) -> None:
@@ -162,7 +168,7 @@ def test_levels() -> None:
 def test_variants(endpoint: Endpoint) -> None:
     run("indexing", paths=[str(SAFETY), str(EQUIPMENT)])
     answer = run("query_variants", query=LATHE)
-    assert "| Wood lathe" in answer["documents"][0]["content"]
+    assert "| Wood lathe" in answer["context"]
     assert sorted(answer["queries"]) == sorted([LATHE, "wood lathe booking time", "price of the wood lathe per hour"])
     assert len(endpoint.requests) == 1
     assert endpoint.requests[0]["response_format"] == {"type": "json_object"}

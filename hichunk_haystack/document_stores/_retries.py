@@ -2,14 +2,17 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which requests to a server are sent again, and when."""
+"""Which requests to a server are sent again, and when; and what is told when that does not help."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
 import httpx
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 WAITS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each further attempt, but for a random part: clients that were turned away together do not come back
@@ -62,6 +65,25 @@ def is_out_of_reach(error: Exception) -> bool:
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, httpx.TransportError)
     return _grpc_code(error) == "UNAVAILABLE"
+
+
+@contextmanager
+def telling_what_is_written(written: int, total: int) -> Iterator[None]:
+    """
+    Tells, when a server fails on the way, what is written and what not.
+
+    :param written: Documents of the requests before.
+    :param total: Documents that are to be written.
+    :raises QdrantStoreError: If the request inside fails.
+    """
+    try:
+        yield
+    except (QdrantStoreError, ApiException, QdrantException) as error:
+        msg = (
+            f"Writing stopped: the first {written} of {total} documents are written, of the others some may be. "
+            f"{error} What is written stays; write the same again to finish."
+        )
+        raise QdrantStoreError(msg) from error
 
 
 def _is_passing(error: Exception, *, answered: bool) -> bool:

@@ -5,7 +5,7 @@
 import asyncio
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from haystack import Document
@@ -17,15 +17,14 @@ from haystack_integrations.document_stores.qdrant.converters import (
     convert_qdrant_point_to_haystack_document,
 )
 from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
-from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http import models as rest
-from qdrant_client.http.exceptions import ApiException
 from tqdm import tqdm
 
 from ._filters import compact_filter
 from ._level_store import LevelQdrantDocumentStore
 from ._level_vectors import move_inner_vectors
 from ._points import to_points
+from ._retries import telling_what_is_written
 
 
 class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
@@ -252,13 +251,14 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
         self._check_documents(documents)
         documents = self._handle_duplicate_documents(documents, policy)
         written = 0
-        with tqdm(total=len(documents), disable=not self.progress_bar) as progress:
+        with self._progress(len(documents)) as progress:
             for batch in self._batches(documents):
                 points = self._to_points(batch)
-                with _telling(written, len(documents)):
+                with telling_what_is_written(written, len(documents)):
                     self._client.upsert(collection_name=self.index, points=points, wait=self.wait_result_from_api)
                 written += len(batch)
-                progress.update(len(batch))
+                if progress is not None:
+                    progress.update(len(batch))
         return len(documents)
 
     async def write_documents_async(
@@ -281,15 +281,16 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
         self._check_documents(documents)
         documents = await self._handle_duplicate_documents_async(documents, policy)
         written = 0
-        with tqdm(total=len(documents), disable=not self.progress_bar) as progress:
+        with self._progress(len(documents)) as progress:
             for batch in self._batches(documents):
                 points = await asyncio.to_thread(self._to_points, batch)
-                with _telling(written, len(documents)):
+                with telling_what_is_written(written, len(documents)):
                     await self._async_client.upsert(
                         collection_name=self.index, points=points, wait=self.wait_result_from_api
                     )
                 written += len(batch)
-                progress.update(len(batch))
+                if progress is not None:
+                    progress.update(len(batch))
         return len(documents)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
@@ -311,6 +312,11 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
         :raises QdrantStoreError: If the store fails.
         """
         return await super().delete_by_filter_async(compact_filter(filters))  # type: ignore[arg-type]
+
+    def _progress(self, total: int) -> AbstractContextManager[tqdm | None]:
+        # A bar that is not shown starts a thread all the same, and a child forked at the wrong moment waits for its
+        # lock when it ends.
+        return tqdm(total=total) if self.progress_bar else nullcontext()
 
     def _to_points(self, documents: list[Document]) -> list[rest.PointStruct]:
         points = to_points(documents, use_sparse_embeddings=self.use_sparse_embeddings)
@@ -377,19 +383,6 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
             raise DuplicateDocumentError(msg)
         known = set(there)
         return [document for document in documents if document.id not in known]
-
-
-@contextmanager
-def _telling(written: int, total: int) -> Iterator[None]:
-    """Tells, when a server fails on the way, what is written and what not."""
-    try:
-        yield
-    except (QdrantStoreError, ApiException, QdrantException) as error:
-        msg = (
-            f"Writing stopped: the first {written} of {total} documents are written, of the others some may be. "
-            f"{error} What is written stays; write the same again to finish."
-        )
-        raise QdrantStoreError(msg) from error
 
 
 def _unshared(value: Any) -> Any:

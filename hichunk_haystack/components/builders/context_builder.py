@@ -11,8 +11,9 @@ from haystack.token_counters.types import TokenCounter
 
 from hichunk_haystack.atoms import CHARACTERS_PER_TOKEN
 from hichunk_haystack.components.builders.citations import CitationTemplate, headings_of, short_names, source_of
-from hichunk_haystack.components.builders.fitting import choose, cut_to_fit
+from hichunk_haystack.components.builders.fitting import choose
 from hichunk_haystack.components.builders.passages import Passage, arrange
+from hichunk_haystack.cutting import cut_to_fit
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, is_additive, warm_up_counter
 
 
@@ -163,7 +164,8 @@ class ContextBuilder:
             # A line that takes more than half of the budget makes way for a shorter one.
             if shortness < 2 and 2 * self._weigh([line], budget)[0] > budget:  # noqa: PLR2004
                 continue
-            context.cuts[best] = cut_to_fit(passage.text, self._fits(context, line, budget))
+            # A cut that would lose more than half of what fits is not taken for its being a better place.
+            context.cuts[best] = cut_to_fit(passage.text, self._fits(context, line, budget), keep=0.5)
             if context.cuts[best]:
                 return True
         return False

@@ -2,20 +2,14 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-"""Choosing what fits into a budget, and cutting what does not."""
+"""Choosing what fits into a budget."""
 
 from collections.abc import Callable, Sequence
-
-import regex
-
-from hichunk_haystack.units import sentence_starts
 
 # Tokenizers may join or divide characters where two texts meet: by at most about this many tokens.
 _SEAM = 4
 # How often the whole is counted exactly while choosing; each time costs as much as the budget is long.
 _CHECKS = 32
-
-_CHARACTER = regex.compile(r"\X")
 
 
 def choose(costs: Sequence[tuple[int, int]], budget: int, count: Callable[[list[int]], int], exact: bool) -> list[int]:
@@ -50,54 +44,3 @@ def choose(costs: Sequence[tuple[int, int]], budget: int, count: Callable[[list[
         taken = taken[: max(1, min(len(taken) - 1, len(taken) * budget // whole))]
         whole = count(taken)
     return taken
-
-
-def cut_to_fit(text: str, fits: Callable[[str], bool]) -> int:
-    """
-    Find how much of a text fits: to the end of a sentence, else of a word, else of a character.
-
-    A cut that would lose more than half of what fits is not taken for its being a better place.
-
-    :param text: The text.
-    :param fits: Says whether a beginning of it fits.
-    :returns: Length of the beginning in characters; 0 if nothing fits.
-    """
-    most = _longest(text, fits)
-    if most == len(text) or most == 0:
-        return most
-    good = [end for end in _sentence_and_word_ends(text, most) if 2 * end >= most]
-    for end in [*good, *_character_ends(text, most)]:
-        if fits(text[:end]):
-            return end
-    # A single character, as a reader sees it, may be longer than what fits.
-    return most
-
-
-def _longest(text: str, fits: Callable[[str], bool]) -> int:
-    """About the longest beginning that fits. Its length is found by doubling, so that a long rest costs nothing."""
-    low, high = 0, min(len(text), 64)
-    while fits(text[:high].rstrip()):
-        low = high
-        if high == len(text):
-            break
-        high = min(len(text), 2 * high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(text[:middle].rstrip()) else (low, middle)
-    return len(text[:low].rstrip())
-
-
-def _sentence_and_word_ends(text: str, most: int) -> list[int]:
-    """Ends of the last sentences at or before a place, then of the last words."""
-    # A little more of the text shows whether a sentence ends just there.
-    sentences = [len(text[:start].rstrip()) for start in sentence_starts(text[: most + 64])]
-    sentences = [end for end in sentences if 0 < end <= most]
-    begin = max(0, most - 256)
-    words = [begin + match.start() for match in regex.finditer(r"(?<=\S)\s", text[begin : most + 1])]
-    return [end for ends in (sentences, words) for end in reversed(ends[-3:])]
-
-
-def _character_ends(text: str, most: int) -> list[int]:
-    """Ends of the last characters, as a reader sees them (extended grapheme clusters), at or before a place."""
-    found = [match.end() for match in _CHARACTER.finditer(text, max(0, most - 64), most + 64)]
-    return [end for end in found if end <= most][:-4:-1]

@@ -62,6 +62,7 @@ class HierarchyEmbedder:
         embed_headings: bool = True,
         max_heading_characters: int = 200,
         embed_table_header: bool = True,
+        embed_context: bool = True,
         leaves_per_call: int = 128,
         progress_bar: bool = True,
     ) -> None:
@@ -80,6 +81,7 @@ class HierarchyEmbedder:
         :param embed_headings: Whether to put the heading path in front of the text that is embedded.
         :param max_heading_characters: The most characters of the heading path.
         :param embed_table_header: Whether to put the header of a table in front of leaves that hold further rows of it.
+        :param embed_context: Whether to put in front what a `ContextualLeafEnricher` has written of a leaf.
         :param leaves_per_call: How many texts are handed to the embedder at once: the step of the progress bar.
         :param progress_bar: Whether to show a progress bar.
         :raises ValueError: If an option makes no sense; the message names it.
@@ -93,6 +95,7 @@ class HierarchyEmbedder:
         if reading_tokens < 1:
             msg = f"reading_tokens is {reading_tokens}; it must be at least 1 (256 for all-MiniLM-L6-v2)."
             raise ValueError(msg)
+        self.document_embedder = document_embedder
         self.context = context
         self._weights = ContextWeights.of(context)
         self.passages = passages
@@ -104,6 +107,7 @@ class HierarchyEmbedder:
             embed_headings=embed_headings,
             max_heading_characters=max_heading_characters,
             embed_table_header=embed_table_header,
+            embed_context=embed_context,
             leaves_per_call=leaves_per_call,
             progress_bar=progress_bar,
         )
@@ -190,7 +194,7 @@ class HierarchyEmbedder:
         texts = self._texts
         return default_to_dict(
             self,
-            document_embedder=texts.document_embedder,
+            document_embedder=self.document_embedder,
             context=dict(self.context) if isinstance(self.context, Mapping) else self.context,
             passages=self.passages,
             reading_tokens=self.reading_tokens,
@@ -199,6 +203,7 @@ class HierarchyEmbedder:
             embed_headings=texts.embed_headings,
             max_heading_characters=texts.max_heading_characters,
             embed_table_header=texts.embed_table_header,
+            embed_context=texts.embed_context,
             leaves_per_call=texts.leaves_per_call,
             progress_bar=texts.progress_bar,
         )

@@ -41,7 +41,7 @@ class TokenModel:
             raise ValueError(msg)
         if getattr(modules[1], "pooling_mode", "mean") not in ("mean", ("mean",), ["mean"]):
             logger.warning(
-                "The model pools by '{mode}' and was not trained for the mean of its tokens, which late chunking takes.",
+                "The model pools by '{mode}' and was not trained for the mean of its tokens that late chunking takes.",
                 mode=str(modules[1].pooling_mode),
             )
         most = getattr(config, "max_position_embeddings", None)

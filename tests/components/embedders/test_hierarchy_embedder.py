@@ -171,6 +171,7 @@ def test_it_comes_back_from_yaml_as_it_was(context: Any) -> None:
         embed_headings=False,
         max_heading_characters=50,
         embed_table_header=False,
+        embed_context=False,
         leaves_per_call=7,
         progress_bar=False,
     )
@@ -188,6 +189,7 @@ def test_it_comes_back_from_yaml_as_it_was(context: Any) -> None:
         "embed_headings": False,
         "max_heading_characters": 50,
         "embed_table_header": False,
+        "embed_context": False,
         "leaves_per_call": 7,
         "progress_bar": False,
     }

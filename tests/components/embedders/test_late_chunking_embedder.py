@@ -11,7 +11,7 @@ import torch
 from haystack import Document, Pipeline
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 
 from hichunk_haystack.components.embedders import (

@@ -120,7 +120,8 @@ def test_prompts_of_a_section_share_all_that_comes_before_the_leaf() -> None:
     # No title and no file: the name falls back on a heading, which must not differ inside a section.
     generator = Script()
     enrich(generator, tree())
-    shared = os.path.commonprefix(generator.prompts)
+    # Of texts, whatever its name says.
+    shared = os.path.commonprefix(generator.prompts)  # noqa: RUF071
     assert shared.endswith("Centre the clay before you open it.\n\nThe passage to situate is [")
 
 

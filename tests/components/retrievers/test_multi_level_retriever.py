@@ -2,6 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,13 @@ def with_means(nodes: list[Document]) -> list[Document]:
     for node in filter(is_leaf, nodes):
         for link in node.meta["__ancestors"]:
             below.setdefault(link["id"], []).append(node.embedding or [])
-    for node in nodes:
-        if node.id in below:
-            mean = np.mean(below[node.id], axis=0)
-            node.embedding = (mean / np.linalg.norm(mean)).tolist()
-    return nodes
+    means = {name: np.mean(vectors, axis=0) for name, vectors in below.items()}
+    return [
+        replace(node, embedding=(means[node.id] / np.linalg.norm(means[node.id])).tolist())
+        if node.id in means
+        else node
+        for node in nodes
+    ]
 
 
 def make(location: str = ":memory:", **options: Any) -> HierarchyQdrantDocumentStore:
@@ -58,9 +61,14 @@ TEXTS = {
 def nodes() -> list[Document]:
     splitter = MarkdownHierarchicalSplitter(leaf_tokens=7, min_leaf_tokens=1)
     found = splitter.run([Document(content=text, meta={"page": page}) for page, text in TEXTS.items()])["documents"]
-    for node in filter(is_leaf, found):
-        node.embedding = next(vector for text, vector in VECTORS.items() if text in (node.content or ""))
-    return with_means(found)
+    return with_means(
+        [
+            replace(node, embedding=next(VECTORS[text] for text in VECTORS if text in (node.content or "")))
+            if is_leaf(node)
+            else node
+            for node in found
+        ]
+    )
 
 
 @pytest.fixture(scope="module")
