@@ -102,9 +102,7 @@ def main() -> None:
         ids = clustered(list(by_source.values()), pick)
         answers = {}
         for kind in pick.sample(KINDS, len(KINDS)):
-            hits = [
-                replace(leaf, score=1 - rank / 1000) for rank, leaf in enumerate(stores[kind].get_nodes_by_id(ids))
-            ]
+            hits = [replace(leaf, score=1 - rank / 1000) for rank, leaf in enumerate(stores[kind].get_nodes_by_id(ids))]
             start = time.perf_counter()
             answers[kind] = mergers[kind].run(hits)["documents"]
             seconds[kind].append(time.perf_counter() - start)
