@@ -10,7 +10,7 @@ What each technique of docs/stacking.md gains, on the questions of a data set, o
 A data set is what `python -m hichunk_haystack.evaluation` takes; embeddings are shared with it when `--output` is the
 same. All rows have the same trees and merge with the same thresholds. `--late` reads every document again with late
 chunking. `--cross-encoder` is a folder with the ONNX model ms-marco-MiniLM-L-12-v2 and its configuration, for
-fastembed-haystack; it reads the best 48 leaves of each question, which takes seconds for each.
+fastembed; it reads the best 48 leaves of each question, which takes a second or two for each.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from hichunk_haystack.evaluation.command import read_questions
 from hichunk_haystack.evaluation.contenders.corpus import Corpus
 from hichunk_haystack.evaluation.contenders.flat import best
 from hichunk_haystack.evaluation.contenders.lineup import POLICIES, splitters
+from hichunk_haystack.evaluation.contenders.reranked import fastembed_cross_encoder
 from hichunk_haystack.evaluation.contenders.trees import Forest, Trees
 from hichunk_haystack.evaluation.embedding_cache import Vectors
 from hichunk_haystack.tree import is_leaf
@@ -99,20 +100,13 @@ def late(forest: Forest) -> Vectors:
 
 
 def reranked(forest: Forest, similarities: Vectors, folder: str) -> Vectors:
-    from haystack_integrations.components.rankers.fastembed import FastembedRanker
-
-    ranker = FastembedRanker(
-        model_name="Xenova/ms-marco-MiniLM-L-12-v2", model_kwargs={"specific_model_path": folder}, top_k=_RERANKED
-    )
-    ranker.warm_up()
-    scores = np.full_like(similarities, -1e9)
-    for row, question, ranked in zip(
-        scores, forest.corpus.dataset.questions, best(similarities, _RERANKED), strict=True
-    ):
-        leaves = [Document(id=str(number), content=text_to_embed(forest.leaves[number], 200)) for number in ranked]
-        for document in ranker.run(query=question.text, documents=leaves)["documents"]:
-            row[int(document.id)] = document.score
-    return scores
+    """The best leaves in the order of a cross-encoder; it reads them with their headings."""
+    scores = fastembed_cross_encoder(folder)
+    total = np.full_like(similarities, -1e9)
+    questions = forest.corpus.dataset.questions
+    for row, question, ranked in zip(total, questions, best(similarities, _RERANKED), strict=True):
+        row[ranked] = scores(question.text, [text_to_embed(forest.leaves[number], 200) or "" for number in ranked])
+    return total
 
 
 def rows(corpus: Corpus, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
