@@ -45,8 +45,9 @@ from hichunk_haystack.evaluation.structure import (
 )
 from hichunk_haystack.plain_text import plain_headings
 from hichunk_haystack.sections import CutPoint
-from hichunk_haystack.segmentation import title_like, whole_blocks
+from hichunk_haystack.segmentation import whole_blocks
 from hichunk_haystack.text_units import Unit, find_units
+from hichunk_haystack.title_lines import title_like
 
 DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

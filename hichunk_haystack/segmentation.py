@@ -6,11 +6,14 @@
 
 from collections.abc import Sequence
 from math import exp, log, sqrt
+from statistics import fmean
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hichunk_haystack.text_units import Unit
+from hichunk_haystack.title_lines import standardised, title_levels, title_like, titles_structure
 from hichunk_haystack.units import Strength
 
 Floats = NDArray[np.float64]
@@ -19,12 +22,15 @@ Floats = NDArray[np.float64]
 _LONGEST = 400
 # Where a segment may have begun: more places than this are thinned out, which bounds time and memory.
 _MOST_STARTS = 1024
-_ROUNDS = 25
-_TITLE_LENGTH = 100
-_TITLE_WORDS = 12
-_NO_TITLE_ENDS = (".", ",", ";", ":", "!", "?", '"', ")", "|", "。")
-_LEAST_TITLES = 2
+_ROUNDS = 20
 _LEAST_PARAGRAPHS = 4
+# Windows of so many units on each side of a place.
+_WINDOWS = (2, 4, 8)
+_SHUFFLES = 2
+# Places whose windows are summed up at once, which bounds memory.
+_BLOCK = 4096
+# Where titles structure a text, a place without one is like a valley that is shallower by two standard deviations.
+_NO_TITLE = exp(2)
 _AS_IT_IS = frozenset({"code", "html", "table row", "front matter"})
 
 
@@ -45,31 +51,6 @@ def whole_blocks(units: Sequence[Unit]) -> list[Unit]:
     return joined
 
 
-def title_like(text: str, units: Sequence[Unit]) -> list[bool]:
-    """
-    Say of each unit whether it is a short line that stands alone and ends no sentence, as a title does.
-
-    :param text: The text.
-    :param units: Its units.
-    :returns: An answer for each.
-    """
-    answers = []
-    for number, unit in enumerate(units):
-        line = text[unit.start : unit.end].strip()
-        alone = number + 1 == len(units) or units[number + 1].strength in (Strength.BLOCK, Strength.WORD)
-        answers.append(
-            alone
-            and unit.kind in ("paragraph", "heading")
-            and unit.strength == Strength.BLOCK
-            and line[:1].isalnum()
-            and "\n" not in line
-            and len(line) <= _TITLE_LENGTH
-            and len(line.split()) <= _TITLE_WORDS
-            and not line.endswith(_NO_TITLE_ENDS)
-        )
-    return answers
-
-
 def segment(
     text: str,
     units: Sequence[Unit],
@@ -83,12 +64,18 @@ def segment(
 
     A segment costs what its units' vectors scatter about their mean, a cut costs a price; the cheapest segmentation is
     found by dynamic programming. The price is what the best cut would gain in a text of the same vectors without any
-    order, which follows from their scatter, their effective dimension and their number: nothing is set by hand. The
-    segments of the lowest level are then put together by the same rule at a higher price, so that levels nest. With `n`
-    segments at the lowest of `L` levels, level `l` has at most `n ** (l / L)`.
+    order, which follows from their scatter, their effective dimension and their number. It is lower where windows of
+    units left and right of a place are less alike than around the neighbouring places (a valley of similarity, Hearst
+    1997), by how deep the valley is among the valleys of the text, as far as those are deeper than in the same text
+    shuffled. Nothing is set by hand.
 
-    Cuts lie in front of paragraphs (of sentences where there are hardly any paragraphs). With `layout`, a cut in front
-    of a short line that stands alone is free where the text has several, and every other cut costs double.
+    The segments of the lowest level are then put together by the same rule at a higher price, so that levels nest. With
+    `n` segments at the lowest of `L` levels, level `l` has between `n ** (l / L)` and `n ** ((l + 1) / (L + 1))`: as
+    many as stay the same over the widest range of prices.
+
+    Cuts lie in front of paragraphs (of sentences where there are hardly any paragraphs). With `layout`, and where short
+    lines that stand alone look like the titles of the text, a cut in front of one is free, others are dear, and levels
+    follow from the titles: the more general ones stand above.
 
     :param text: The text.
     :param units: Its units in order.
@@ -106,20 +93,37 @@ def segment(
     price = sums.price(len(places))
     if price <= 0:  # all units alike
         return []
-    prices = np.full(len(places), price)
-    titles = np.array(title_like(text, units))[places] if layout else np.zeros(len(places), dtype=bool)
-    if titles.sum() >= _LEAST_TITLES:
-        prices = np.where(titles, 0.0, 2 * price)
+    prices = np.concatenate(([price], price * np.exp(-sums.valleys(np.array(places[1:])))))
     edges = np.array([*places, len(units)])
-    cuts = sums.cheapest(edges, prices)
+    titles = [number for number, title in enumerate(title_like(text, units)) if title and number] if layout else []
+    structured = titles_structure(text, units, titles, len(places))
+    if structured:
+        is_title = np.isin(edges[:-1], titles)
+        cuts = sums.cheapest(edges, np.where(is_title, 0.0, _NO_TITLE * prices))
+    else:
+        cuts = sums.cheapest(edges, prices)
     found = {int(edges[cut]): levels for cut in cuts}
-    edges = np.concatenate(([0], edges[cuts], [len(units)])).astype(int)
-    most = len(edges) - 1
-    for level in range(levels - 1, 0, -1):
-        cuts = sums.at_most(edges, max(1, round(most ** (level / levels))), price)
-        found.update((int(edges[cut]), level) for cut in cuts)
-        edges = np.concatenate(([0], edges[cuts], [len(units)])).astype(int)
+    if structured:
+        titles = [number for number in titles if number in found]
+        found.update(zip(titles, title_levels(text, units, sums.unit_vectors, titles, levels), strict=True))
+    else:
+        found.update(_higher_levels(sums, edges, prices / price, cuts, levels, price))
     return [(units[number].start, level) for number, level in sorted(found.items())]
+
+
+def _higher_levels(
+    sums: "_Sums", edges: NDArray[np.int_], scales: Floats, cuts: list[int], levels: int, price: float
+) -> dict[int, int]:
+    """Put segments together, level by level: number of a unit -> the highest level at which a cut lies before it."""
+    found: dict[int, int] = {}
+    most = len(cuts) + 1
+    for level in range(levels - 1, 0, -1):
+        scales = scales[[0, *cuts]]
+        edges = edges[[0, *cuts, len(edges) - 1]]
+        fewest = max(1, round(most ** (level / levels)))
+        cuts = sums.steadiest(edges, scales, price, fewest, max(1, round(most ** ((level + 1) / (levels + 1)))))
+        found.update((int(edges[cut]), level) for cut in cuts)
+    return found
 
 
 class _Sums:
@@ -128,10 +132,11 @@ class _Sums:
     def __init__(self, vectors: Floats, lengths: Sequence[int]) -> None:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.where(norms > 0, norms, 1)
+        self.unit_vectors = vectors
         weights = np.asarray(lengths, dtype=np.float64)
         weights /= weights.mean()
         vectors = vectors - weights @ vectors / weights.sum()
-        self.vectors = np.vstack([np.zeros(vectors.shape[1]), np.cumsum(vectors * weights[:, None], axis=0)])
+        self.vectors = _running_sums(vectors * weights[:, None])
         self.weights = np.concatenate(([0.0], np.cumsum(weights)))
         self.squares = np.concatenate(([0.0], np.cumsum(weights * (vectors**2).sum(axis=1))))
         covariance = vectors.T @ vectors
@@ -177,17 +182,71 @@ class _Sums:
             position = int(origins[position])
         return cuts[::-1]
 
-    def at_most(self, edges: NDArray[np.int_], most: int, price: float) -> list[int]:
-        """Cuts of the cheapest segmentation at the lowest price that leaves no more than so many segments."""
-        if len(edges) - 1 <= most:
-            return list(range(1, len(edges) - 1))
-        low, high = log(price * 1e-3), log(price) + log(1 + self.squares[-1] / price)
-        best: list[int] = []
-        for _ in range(_ROUNDS):
-            middle = (low + high) / 2
-            cuts = self.cheapest(edges, np.full(len(edges) - 1, exp(middle)))
-            if len(cuts) + 1 > most:
-                low = middle
-            else:
-                best, high = cuts, middle
-        return best
+    def valleys(self, places: NDArray[np.int_]) -> Floats:
+        """
+        How deep the valley of similarity is at each place, in standard deviations.
+
+        Mean over windows of several lengths, each weighed by how much of the depths' variance is more than that of the
+        same units shuffled: nearly nothing where the order of the units says nothing.
+        """
+        steps = np.diff(self.vectors, axis=0)
+        random = np.random.default_rng(0)
+        shuffled = [_running_sums(steps[random.permutation(len(steps))]) for _ in range(_SHUFFLES)]
+        total = np.zeros(len(places))
+        for window in _WINDOWS:
+            depths = _depths(self.vectors, places, window)
+            by_chance = fmean(float(_depths(sums, places, window).var()) for sums in shuffled)
+            excess = 1 - by_chance / max(float(depths.var()), 1e-9)
+            total += max(0.0, excess) * standardised(depths) / len(_WINDOWS)
+        return total
+
+    def steadiest(self, edges: NDArray[np.int_], scales: Floats, price: float, fewest: int, most: int) -> list[int]:
+        """
+        Cuts of the cheapest segmentation into no more than `most` segments that stays for the widest range of prices.
+
+        :param edges: Where segments may begin, and the end.
+        :param scales: By how much a cut at an edge is dearer than another.
+        :param price: Some price to start from.
+        :param fewest: Segmentations into fewer segments are not looked at.
+        :param most: Nor into more.
+        """
+        low, high = log(price * 1e-3), log(price) + log(1 + self.squares[-1] / price) - log(scales.min())
+
+        def at(logarithm: float) -> list[int]:
+            return self.cheapest(edges, exp(logarithm) * scales)
+
+        def lowest(segments: int, low: float, high: float) -> float:
+            for _ in range(_ROUNDS):
+                middle = (low + high) / 2
+                low, high = (middle, high) if len(at(middle)) + 1 > segments else (low, middle)
+            return high
+
+        start = lowest(most, low, high)
+        end = lowest(max(1, fewest - 1), start, high)
+        ranges: dict[tuple[int, ...], int] = {}
+        for logarithm in np.linspace(start, end, _ROUNDS, endpoint=False):
+            cuts = tuple(at(float(logarithm)))
+            ranges[cuts] = ranges.get(cuts, 0) + 1
+        # Of equals the first, which has the most segments.
+        return list(max(ranges, key=ranges.__getitem__))
+
+
+def _running_sums(vectors: Floats) -> Floats:
+    return np.vstack([np.zeros(vectors.shape[1]), np.cumsum(vectors, axis=0)])
+
+
+def _depths(sums: Floats, places: NDArray[np.int_], window: int) -> Floats:
+    """How much less alike the windows left and right of each place are than near it, on both sides together."""
+    similarities = np.zeros(len(places))
+    for first in range(0, len(places), _BLOCK):
+        here = places[first : first + _BLOCK]
+        left = sums[here] - sums[np.maximum(0, here - window)]
+        right = sums[np.minimum(len(sums) - 1, here + window)] - sums[here]
+        norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+        similarities[first : first + _BLOCK] = (left * right).sum(axis=1) / np.maximum(norms, 1e-9)
+    # The peaks on both sides, no further away than two windows.
+    reach = 2 * window
+    padding = np.full(reach, -1.0)
+    before = sliding_window_view(np.concatenate((padding, similarities)), reach + 1).max(axis=1)
+    behind = sliding_window_view(np.concatenate((similarities, padding)), reach + 1).max(axis=1)
+    return before + behind - 2 * similarities

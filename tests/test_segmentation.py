@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hichunk_haystack.segmentation import _Sums, segment, title_like, whole_blocks
+from hichunk_haystack.segmentation import _Sums, segment, whole_blocks
 from hichunk_haystack.text_units import Unit, find_units
+from hichunk_haystack.title_lines import title_like
 
 
 def paragraphs(count: int) -> tuple[str, list[Unit]]:
