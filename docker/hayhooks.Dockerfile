@@ -19,9 +19,12 @@ RUN pip install --constraint constraints.txt ${TORCH_INDEX_URL:+--extra-index-ur
 
 COPY pyproject.toml README.md LICENSE ./
 COPY hichunk_haystack ./hichunk_haystack
+# They come with the wheel.
+COPY pipelines ./pipelines
 RUN pip install --constraint constraints.txt ".[local,hayhooks,files]"
 
-RUN useradd --create-home --uid 10001 hayhooks
+# A named volume takes its owner from the folder that it is mounted on.
+RUN useradd --create-home --uid 10001 hayhooks && install --directory --owner hayhooks /uploads
 USER hayhooks
 
 EXPOSE 1416

@@ -162,11 +162,23 @@ class TestComposeFile:
             assert all(re.fullmatch(r"[1-9]\d*s", check[key]) for key in ("interval", "timeout", "start_period"))
             assert check["retries"] >= 1
 
+    def test_uploads_survive_the_container(self, compose: dict[str, Any]) -> None:
+        service = compose["services"]["hayhooks"]
+        folder = service["environment"]["HICHUNK_UPLOADS"]
+        assert f"uploads:{folder}" in service["volumes"]
+        assert f"--owner hayhooks {folder}" in (ROOT / "docker" / "hayhooks.Dockerfile").read_text()
+
+    def test_the_image_holds_what_the_wheel_is_built_from(self) -> None:
+        built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+        dockerfile = (ROOT / "docker" / "hayhooks.Dockerfile").read_text()
+        for folder in (*built["packages"], *built["force-include"]):
+            assert f"COPY {folder} ./{folder}" in dockerfile
+
     def test_named_volumes_are_declared_and_used(self, compose: dict[str, Any]) -> None:
         volumes = [volume for service in compose["services"].values() for volume in service["volumes"]]
         named = {volume.partition(":")[0] for volume in volumes if isinstance(volume, str)}
 
-        assert named == set(compose["volumes"]) == {"qdrant_storage"}
+        assert named == set(compose["volumes"]) == {"qdrant_storage", "uploads"}
         assert "qdrant_storage:/qdrant/storage" in compose["services"]["qdrant"]["volumes"]
 
     def test_mounted_folders_exist_and_are_read_only(self, services: dict[str, Any]) -> None:
