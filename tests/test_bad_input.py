@@ -128,10 +128,10 @@ def test_a_file_that_turns_bad_keeps_what_was_indexed_of_it(load: Load, files: P
     ("text", "most_leaves"),
     [
         # The tokenizer takes any word of more than 100 characters as one token; 16 characters count as one at least:
-        # 300,000 / 16 = 18,750 tokens, so 188 leaves of up to 100 tokens.
-        ("a" * 300_000, 188),
+        # 300,000 / 16 = 18,750 tokens, so 293 leaves of up to 64 tokens.
+        ("a" * 300_000, 293),
         # 10,000 lists, each the only item of the one around it: a token a mark, so 10,000 tokens and one word.
-        ("- " * 10_000 + "deep\n", 101),
+        ("- " * 10_000 + "deep\n", 157),
         # 300 items that are each nested in the one before: 300 * 301 / 2 * 2 blanks, three tokens an item.
         ("".join("  " * depth + f"- item {depth}\n" for depth in range(300)), 20),
     ],
@@ -162,9 +162,9 @@ async def test_a_budget_for_a_query_that_makes_no_sense_is_named(load: Load, bud
     [
         (QUERY, ("token_budget: 1024", "token_budget: 0"), "token_budget is 0; it must be at least 1 token"),
         (QUERY, ("token_budget: 1024", "token_budget: -1024"), "token_budget is -1024; it must be at least 1 token"),
-        (INDEXING, ("leaf_tokens: 100", "leaf_tokens: 0"), "leaf_tokens is 0; a leaf needs at least 1 token"),
-        (INDEXING, ("leaf_tokens: 100", "leaf_tokens: -7"), "leaf_tokens is -7; a leaf needs at least 1 token"),
-        (INDEXING, ("min_leaf_tokens: 20", "min_leaf_tokens: 101"), "min_leaf_tokens is 101; it must lie between"),
+        (INDEXING, ("leaf_tokens: 64", "leaf_tokens: 0"), "leaf_tokens is 0; a leaf needs at least 1 token"),
+        (INDEXING, ("leaf_tokens: 64", "leaf_tokens: -7"), "leaf_tokens is -7; a leaf needs at least 1 token"),
+        (INDEXING, ("min_leaf_tokens: 10", "min_leaf_tokens: 65"), "min_leaf_tokens is 65; it must lie between"),
     ],
 )
 def test_a_number_in_the_yaml_that_makes_no_sense_is_named(
