@@ -63,11 +63,11 @@ def segment(
     Find nested segments of a text.
 
     A segment costs what its units' vectors scatter about their mean, a cut costs a price; the cheapest segmentation is
-    found by dynamic programming. The price is what the best cut would gain in a text of the same vectors without any
-    order, which follows from their scatter, their effective dimension and their number. It is lower where windows of
-    units left and right of a place are less alike than around the neighbouring places (a valley of similarity, Hearst
-    1997), by how deep the valley is among the valleys of the text, as far as those are deeper than in the same text
-    shuffled. Nothing is set by hand.
+    found by dynamic programming. The price is what the best cut would gain in a text without any order, which follows
+    from what neighbouring units differ by, from their effective dimension and from their number. It is lower in a
+    valley, where the windows of units left and right of a place are less alike than those around the neighbouring
+    places (Hearst 1997): by how deep the valley is among those of the text, as far as their depths vary more than in
+    the same text shuffled. Nothing is set by hand.
 
     The segments of the lowest level are then put together by the same rule at a higher price, so that levels nest. With
     `n` segments at the lowest of `L` levels, level `l` has between `n ** (l / L)` and `n ** ((l + 1) / (L + 1))`: as
@@ -139,17 +139,23 @@ class _Sums:
         self.vectors = _running_sums(vectors * weights[:, None])
         self.weights = np.concatenate(([0.0], np.cumsum(weights)))
         self.squares = np.concatenate(([0.0], np.cumsum(weights * (vectors**2).sum(axis=1))))
-        covariance = vectors.T @ vectors
+        # What neighbours differ by tells the scatter inside of segments, few of them being in two (von Neumann 1941).
+        shares = 2 / (1 / weights[1:] + 1 / weights[:-1])
+        steps = np.diff(vectors, axis=0) * np.sqrt(shares)[:, None]
+        total = float(self.squares[-1]) / max(1, len(weights) - 1)
+        self.variance = min(total, float((steps**2).sum()) / 2 / max(1, len(steps)))
+        covariance = steps.T @ steps
         # How many directions the vectors take up: trace(C)^2 / trace(C^2).
         self.dimensions = float(np.trace(covariance) ** 2 / max((covariance**2).sum(), 1e-12))
 
     def price(self, places: int) -> float:
         """What the best of so many cuts gains where there is nothing to find."""
-        variance = self.squares[-1] / (len(self.weights) - 2)
-        if variance < 1e-9:  # noqa: PLR2004 - rounding
+        if self.variance < 1e-9:  # noqa: PLR2004 - rounding
             return 0.0
-        # A cut gains the variance times a chi-squared variable over its degrees of freedom: the largest of many.
-        return float(variance * (1 + sqrt(4 * log(places) / max(1.0, self.dimensions))))
+        # A cut gains the variance times a chi-squared variable over its degrees of freedom: the largest of many
+        # (Laurent and Massart 2000).
+        chance = log(places) / max(1.0, self.dimensions)
+        return float(self.variance * (1 + 2 * sqrt(chance) + 2 * chance))
 
     def cheapest(self, edges: NDArray[np.int_], prices: Floats) -> list[int]:
         """
@@ -228,7 +234,7 @@ class _Sums:
             cuts = tuple(at(float(logarithm)))
             ranges[cuts] = ranges.get(cuts, 0) + 1
         # Of equals the first, which has the most segments.
-        return list(max(ranges, key=ranges.__getitem__))
+        return list(max(ranges.items(), key=lambda each: each[1])[0])
 
 
 def _running_sums(vectors: Floats) -> Floats:

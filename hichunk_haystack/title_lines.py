@@ -23,8 +23,8 @@ _NO_ENDS = (".", ",", ";", ":", "!", "|", "。")
 _MOST_IN_A_ROW = 3
 _LEAST = 2
 # Titles structure a text where one paragraph in so many is one, and half of them have so many characters below them.
-_MOST_PARAGRAPHS = 16
-_LEAST_BELOW = 200
+_MOST_PARAGRAPHS = 12
+_LEAST_BELOW = 150
 # Fewer titles than this are of one level, if none stands straight above another.
 _LEAST_FOR_LEVELS = 8
 _LINK_TARGET = re.compile(r"^\[[^\]\n]+\]:[^\n]*$", re.MULTILINE)
@@ -124,7 +124,6 @@ def _may_be_title(text: str, units: Sequence[Unit], number: int) -> bool:
         line = _LINK_TARGET.sub("", line).strip()
     return (
         (line[:1].isalnum() or line[:1] == "`")
-        and any(map(str.isalpha, line))
         and "\n" not in line
         and len(line) <= _LONGEST
         and len(line.split()) <= _MOST_WORDS

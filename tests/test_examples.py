@@ -120,7 +120,7 @@ def test_hayhooks_of_the_readme(tmp_path: Path) -> None:
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HAYHOOKS_PORT": str(port),
-            "HAYHOOKS_PIPELINES_DIR": str(tmp_path / "pipelines"),
+            "TMPDIR": str(tmp_path),
             "QDRANT_PATH": str(tmp_path / "qdrant"),
         },
         capture_output=True,

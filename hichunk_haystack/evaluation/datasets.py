@@ -73,11 +73,7 @@ def load_dataset(folder: str | Path) -> Dataset:
         if path.stem in documents:
             msg = f"'{folder / 'docs'}' holds '{path.stem}' as .md and as .txt. Take one away."
             raise ValueError(msg)
-        try:
-            documents[path.stem] = path.read_bytes().decode("utf-8")
-        except UnicodeDecodeError as error:
-            msg = f"{path} is not UTF-8: {error.reason} at byte {error.start}. Convert it."
-            raise ValueError(msg) from error
+        documents[path.stem] = _text(path)
     return Dataset(folder.name, documents, _questions(folder / "qas.jsonl", documents))
 
 
@@ -113,19 +109,34 @@ def _questions(file: Path, documents: Mapping[str, str]) -> list[Question]:
     questions: list[Question] = []
     if not file.exists():
         return questions
-    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(_text(file).removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
         try:
             questions.append(_question(json.loads(line), documents))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
             msg = f"{file}, line {number}: {reason}. A question has 'input', '_id', 'evidences', and perhaps 'spans'."
             raise ValueError(msg) from error
     return questions
 
 
-def _question(raw: Mapping[str, Any], documents: Mapping[str, str]) -> Question:
+def _text(path: Path) -> str:
+    """A file's text as it stands, line ends too."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{path} is not UTF-8: {error.reason} at byte {error.start}. Convert it."
+        raise ValueError(msg) from error
+
+
+def _question(raw: Any, documents: Mapping[str, str]) -> Question:
+    if not isinstance(raw, dict):
+        msg = "it is no JSON object"
+        raise ValueError(msg)
+    if not isinstance(raw["input"], str):
+        msg = f"'input' is {raw['input']!r}, and no text"
+        raise ValueError(msg)
     document = raw["_id"]
     if document not in documents:
         msg = f"there is no document '{document}'"
@@ -136,7 +147,7 @@ def _question(raw: Mapping[str, Any], documents: Mapping[str, str]) -> Question:
             msg = f"the span [{start}, {end}] does not lie in '{document}' ({len(documents[document])} characters)"
             raise ValueError(msg)
     answers, facts = _texts(raw.get("answers"), "answers"), _texts(raw.get("facts"), "facts")
-    return Question(str(raw["input"]), document, _texts(raw["evidences"], "evidences"), spans, answers, facts)
+    return Question(raw["input"], document, _texts(raw["evidences"], "evidences"), spans, answers, facts)
 
 
 def _texts(values: Any, name: str) -> tuple[str, ...]:

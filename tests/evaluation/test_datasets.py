@@ -60,12 +60,23 @@ def test_no_documents(tmp_path: Path) -> None:
         ('{"input": "?", "_id": "kiln", "evidences": [], "spans": [[0, 999]]}', r"\(\d+ characters\)"),
         ('{"input": "?", "_id": "kiln", "evidences": [], "spans": [7]}', "line 2"),
         ('{"input": "?", "_id": "kiln", "evidences": [7]}', "'evidences' holds something that is no text"),
-        ("[]", "line 2"),
+        ("[]", "line 2: it is no JSON object"),
+        ('{"input": null, "_id": "kiln", "evidences": []}', "'input' is None, and no text"),
+        ('{"input": "?", "_id": "kiln", "evidences": [], "spans": [[0, 1e999]]}', "line 2: "),
+        ("[" * 100_000, "line 2: "),
     ],
 )
 def test_questions_that_can_not_be_read_are_named(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         load_dataset(write(tmp_path, json.dumps({"input": "?", "_id": "kiln", "evidences": ["x"]}), line))
+
+
+def test_questions_in_other_encodings(tmp_path: Path) -> None:
+    line = json.dumps({"input": "?", "_id": "kiln", "evidences": ["x"]})
+    assert len(load_dataset(write(tmp_path, "\ufeff" + line)).questions) == 1
+    (tmp_path / "qas.jsonl").write_bytes(line.encode("utf-16"))
+    with pytest.raises(ValueError, match=r"qas\.jsonl is not UTF-8"):
+        load_dataset(tmp_path)
 
 
 def test_one_text_instead_of_a_list_is_one_text(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from haystack import Document
 
 from hichunk_haystack.components.builders.citations import headings_of, source_of
+from hichunk_haystack.joining import TRUNCATED
 from hichunk_haystack.markdown import parse_markdown
 from hichunk_haystack.nodes import TREE_ID
 
@@ -30,7 +31,7 @@ class Passage:
     :param text: The text to show.
     :param start: Where it starts in the source, in characters; `None` if that is not known.
     :param end: Where it ends.
-    :param truncated: Whether the end of the document is missing.
+    :param truncated: Whether the end of the document is missing: cut off here, or by the merge before.
     """
 
     documents: list[Document]
@@ -99,7 +100,9 @@ def _passage(group: list[Document], cut: int | None, drop_headings: bool) -> Pas
     start = start + lead if isinstance(start, int) else None
     # Offsets of a stock Haystack tree and its like have no end.
     has_end = start is not None and isinstance(group[-1].meta.get("split_idx_end"), int)
-    return Passage(group, shown, start, start + len(shown) if has_end and start is not None else None, shown != text)
+    end = start + len(shown) if has_end and start is not None else None
+    truncated = shown != text or any(document.meta.get(TRUNCATED) for document in group)
+    return Passage(group, shown, start, end, truncated)
 
 
 def _after_headings(content: str, lead: int, headings: list[str]) -> int:

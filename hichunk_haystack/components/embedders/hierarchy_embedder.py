@@ -11,6 +11,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.components.embedders.types import DocumentEmbedder
 
 from hichunk_haystack.components.embedders.leaf_embedder import LeafEmbedder
+from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.context_vectors import (
     ContextWeights,
     Vector,
@@ -21,6 +22,9 @@ from hichunk_haystack.context_vectors import (
     unit,
 )
 from hichunk_haystack.nodes import CHILDREN, is_leaf
+
+# Characters of a text in a message.
+_BEGINNING = 60
 
 
 @component
@@ -130,7 +134,8 @@ class HierarchyEmbedder:
         :returns: A dictionary with `documents`: all of them in the same order.
         :raises TypeError: If something in the list is not a `Document`.
         :raises ValueError: If the embedder gives sparse vectors only, which can't be mixed.
-        :raises RuntimeError: If the embedder fails; the message tells at which leaves.
+        :raises RuntimeError: If the embedder fails, or gives vectors with NaN in them or of several dimensions; the
+            message tells at which leaves.
         """
         return {"documents": self._place(documents, self._texts.run(self._to_embed(documents))["documents"])}
 
@@ -143,7 +148,8 @@ class HierarchyEmbedder:
         :returns: What `run` returns.
         :raises TypeError: If something in the list is not a `Document`.
         :raises ValueError: If the embedder gives sparse vectors only, which can't be mixed.
-        :raises RuntimeError: If the embedder fails; the message tells at which leaves.
+        :raises RuntimeError: If the embedder fails, or gives vectors with NaN in them or of several dimensions; the
+            message tells at which leaves.
         """
         embedded = (await self._texts.run_async(self._to_embed(documents)))["documents"]
         return {"documents": self._place(documents, embedded)}
@@ -166,8 +172,9 @@ class HierarchyEmbedder:
 
     def _place(self, documents: list[Document], embedded: list[Document]) -> list[Document]:
         """The documents with their vectors."""
-        of_texts = {node.id: _vector(node) for node in embedded}
-        leaves = [node for node in documents if is_leaf(node)]
+        of_texts = _vectors(embedded)
+        # A node that comes twice counts once.
+        leaves = list({node.id: node for node in documents if is_leaf(node)}.values())
         own = {leaf.id: of_texts[leaf.id] for leaf in leaves}
         means = mean_vectors(leaves, own, by_tokens=self.mean_by_tokens)
         near = neighbours_of(leaves)
@@ -227,11 +234,30 @@ class HierarchyEmbedder:
         await self._texts.close_async()
 
 
-def _vector(node: Document) -> Vector:
-    if node.embedding is None:
-        msg = (
-            "HierarchyEmbedder mixes dense vectors, but its embedder gives none (is it a sparse one?). "
-            "Use a LeafEmbedder for sparse vectors, in front or behind."
-        )
-        raise ValueError(msg)
-    return unit(np.asarray(node.embedding, dtype=np.float64))
+def _vectors(nodes: list[Document]) -> dict[str, Vector]:
+    """
+    What the embedder gave, by id, at length 1.
+
+    One bad vector would spoil those of all leaves around it, so that none is passed on.
+    """
+    vectors: dict[str, Vector] = {}
+    size: int | None = None
+    for node in nodes:
+        if node.embedding is None:
+            msg = (
+                "HierarchyEmbedder mixes dense vectors, but its embedder gives none (is it a sparse one?). "
+                "Use a LeafEmbedder for sparse vectors, in front or behind."
+            )
+            raise ValueError(msg)
+        vector = np.asarray(node.embedding, dtype=np.float64)
+        size = vector.size if size is None else size
+        if not np.isfinite(vector).all() or vector.size != size:
+            wrong = f"{vector.size} dimensions, and {size} before" if vector.size != size else "NaN or infinity in it"
+            msg = (
+                f"The embedder gave a vector with {wrong}, for a text of {describe(node)} that begins with "
+                f"{(node.content or '')[:_BEGINNING]!r}. No leaf is passed on: look at the embedder, or leave that "
+                "text out."
+            )
+            raise RuntimeError(msg)
+        vectors[node.id] = unit(vector)
+    return vectors

@@ -21,8 +21,9 @@ class SemanticHierarchicalSplitter(TreeSplitter):
     Splits documents into trees where their subject changes, as the embeddings of their sentences tell.
 
     Each sentence, listing and table is embedded once. The segments of the lowest level are those that scatter least
-    about their means, found by dynamic programming; the price of a cut follows from the text itself, so there is no
-    threshold to set. Higher levels put neighbouring segments together by the same rule. Sections have no titles.
+    about their means, found by dynamic programming; the price of a cut follows from the text itself and is lower in
+    valleys of similarity, so there is no threshold to set. Higher levels put neighbouring segments together by the same
+    rule, or follow from lines that look like titles. Sections have no titles.
 
     ```python
     from haystack import Document

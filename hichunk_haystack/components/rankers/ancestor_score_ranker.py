@@ -127,19 +127,14 @@ class AncestorScoreRanker:
         }
         known = {leaf.id: leaf for leaf in leaves if leaf.embedding is not None}
         read = yield sorted(wanted.difference(known))
-        vectors = {
-            key: unit(np.asarray(node.embedding, dtype=np.float64))
-            for key, node in {**read, **known}.items()
-            if node.embedding is not None
-        }
         query = unit(np.asarray(query_embedding, dtype=np.float64))
+        vectors = _vectors({**read, **known}, query)
         scored, rest = [], []
         for leaf in leaves:
             own = vectors.get(leaf.id)
             if own is None:
                 rest.append(leaf)
                 continue
-            _check_dimension(own, query)
             mixed = in_context(own, surroundings(leaf, self.reading_tokens, near[leaf.id]), vectors, self._weights)
             scored.append(replace(leaf, score=float(mixed @ query)))
         scored.sort(key=lambda leaf: leaf.score or 0.0, reverse=True)
@@ -193,13 +188,22 @@ def _neighbours(leaf: Document) -> list[str]:
     return [leaf_id(tree, place) for place in range(max(0, own - REACH), min(last, own + REACH + 1)) if place != own]
 
 
-def _check_dimension(own: Vector, query: Vector) -> None:
-    if own.shape != query.shape:
-        msg = (
-            f"The query's vector has {query.size} dimensions, those in the store have {own.size}. "
-            "Embed the query with the model that the documents were embedded with."
-        )
-        raise ValueError(msg)
+def _vectors(nodes: Mapping[str, Document], query: Vector) -> dict[str, Vector]:
+    """Vectors of length 1 by id; one with NaN in it is none, or it would spoil those of all leaves around it."""
+    vectors = {}
+    for key, node in nodes.items():
+        if node.embedding is None:
+            continue
+        vector = np.asarray(node.embedding, dtype=np.float64)
+        if vector.shape != query.shape:
+            msg = (
+                f"The query's vector has {query.size} dimensions, that of node '{key}' has {vector.size}. "
+                "Embed the query with the model that the documents were embedded with."
+            )
+            raise ValueError(msg)
+        if np.isfinite(vector).all():
+            vectors[key] = unit(vector)
+    return vectors
 
 
 def _check_top_k(top_k: int | None) -> int | None:

@@ -71,7 +71,8 @@ class HierarchyDeleter:
         :returns: A dictionary with:
             - `sources`: how many sources were found.
             - `deleted`: how many documents were deleted.
-        :raises ValueError: If neither or both are given, or the filter is empty.
+        :raises ValueError: If neither or both are given, the filter is empty, or a name is neither a text nor a whole
+            number.
         """
         return run_work(self._delete(sources, filters), self.document_store)
 
@@ -95,6 +96,11 @@ class HierarchyDeleter:
             if isinstance(sources, str):
                 msg = f"sources is the text '{sources}'; pass a list of names, such as ['{sources}']."
                 raise ValueError(msg)
+            for name in sources:
+                # A store may take None for "has no such field", and True for 1.
+                if not isinstance(name, str | int) or isinstance(name, bool):
+                    msg = f"sources holds {name!r}; the names of sources are texts or whole numbers."
+                    raise ValueError(msg)
             wanted = [self._named(part) for part in _parts(list(dict.fromkeys(sources)))]
         elif filters and sources is None:
             wanted = yield from self._matching(filters)

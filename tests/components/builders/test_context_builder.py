@@ -324,6 +324,13 @@ def test_a_cut_best_document_leaves_its_rest_of_the_budget_to_the_next() -> None
     assert [citation["truncated"] for citation in result["citations"]] == [True, False]
 
 
+def test_what_the_merge_has_cut_is_cited_as_truncated() -> None:
+    documents = [Document(content="Fire it slowly.", meta={"truncated": True}), Document(content="Clay.")]
+    for order in ("rank", "reading"):
+        citations = ContextBuilder(order=order).run(documents)["citations"]
+        assert [citation["truncated"] for citation in citations] == [True, False]
+
+
 def test_no_bound() -> None:
     documents = [Document(content=f"Text {number}. " * 200) for number in range(20)]
     result = ContextBuilder().run(documents)

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -209,3 +210,26 @@ def test_an_embedder_that_fails_is_told(nodes: list[Document]) -> None:
 
     with pytest.raises(RuntimeError, match="no power"):
         HierarchyEmbedder(Broken(), progress_bar=False).run(nodes)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ([float("nan")] * 32, "NaN or infinity in it, for a text of 'pottery.md' that begins with '# Wheel"),
+        ([float("inf")] * 32, "NaN or infinity"),
+        ([1.0], "(1 dimensions, and 32 before|32 dimensions, and 1 before)"),
+    ],
+)
+def test_one_bad_vector_spoils_no_others(nodes: list[Document], bad: list[float], said: str) -> None:
+    class Spoiling(WordEmbedder):
+        def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+            found = super().run(documents)["documents"]
+            return {"documents": [replace(each, embedding=bad) if "Centre" in each.content else each for each in found]}
+
+    with pytest.raises(RuntimeError, match=said):
+        HierarchyEmbedder(Spoiling(), progress_bar=False).run(nodes)
+
+
+def test_nodes_that_come_twice_count_once(nodes: list[Document]) -> None:
+    once = embedder(inner="mean").run(nodes)["documents"]
+    assert embedder(inner="mean").run([*nodes, *nodes[:3]])["documents"] == [*once, *once[:3]]

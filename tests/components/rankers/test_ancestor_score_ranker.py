@@ -107,6 +107,20 @@ def test_what_has_no_vector_stays_behind_in_its_order(store: InMemoryDocumentSto
     assert len(ranked) == len(hits) + 2
 
 
+def test_a_vector_with_nan_is_none(store: InMemoryDocumentStore) -> None:
+    hits = leaves_of(split())
+    hits[1] = replace(hits[1], embedding=[float("nan")] * 32)
+    ranked = AncestorScoreRanker(store).run(hits, QUERY)["documents"]
+    assert ranked[-1] == hits[1]
+    assert not any(np.isnan(leaf.score) for leaf in ranked)
+
+
+def test_vectors_of_another_dimension_nearby(store: InMemoryDocumentStore) -> None:
+    hits = leaves_of(split())
+    with pytest.raises(ValueError, match=r"has 2 dimensions, that of node .* has 32"):
+        AncestorScoreRanker(store).run([replace(hits[0], embedding=[1.0, 0.0])], [1.0, 0.0])
+
+
 def test_a_hit_that_comes_twice_counts_once_and_the_hits_are_not_changed(store: InMemoryDocumentStore) -> None:
     hits = leaves_of(split())
     before = deepcopy(hits)
@@ -131,7 +145,7 @@ def test_nothing_in_nothing_out(store: InMemoryDocumentStore) -> None:
 
 
 def test_a_query_of_another_dimension(store: InMemoryDocumentStore) -> None:
-    with pytest.raises(ValueError, match="has 2 dimensions, those in the store have 32"):
+    with pytest.raises(ValueError, match=r"has 2 dimensions, that of node .* has 32"):
         AncestorScoreRanker(store).run(leaves_of(split()), [1.0, 0.0])
 
 

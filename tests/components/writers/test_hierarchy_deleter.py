@@ -153,6 +153,15 @@ def test_a_name_in_the_place_of_a_list_is_not_read_letter_by_letter() -> None:
         HierarchyDeleter(InMemoryDocumentStore()).run(sources="a.md")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", [None, True, 1.5, ["a.md"]])
+def test_names_are_texts_or_whole_numbers(name: Any) -> None:
+    store = InMemoryDocumentStore()
+    store.write_documents([Document(content="of no file", id="loose"), Document(content="x", meta={"file_path": 1})])
+    with pytest.raises(ValueError, match="the names of sources are texts or whole numbers"):
+        HierarchyDeleter(store).run(sources=["a.md", name])
+    assert store.count_documents() == 2
+
+
 @pytest.mark.parametrize("kind", ["embedded", "in_memory"])
 async def test_async_does_the_same(kind: str, tmp_path: Path) -> None:
     store: Any = InMemoryDocumentStore()
