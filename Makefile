@@ -31,6 +31,7 @@ clean:
 	rm -rf $(VENV) .demo dist build
 
 $(BIN)/python:
+	@echo "Installing into $(VENV): about 1.7 GB, a minute or more"
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python

@@ -100,7 +100,7 @@ class MarkdownHierarchicalSplitter(TreeSplitter):
         :raises TypeError: If something in the list is not a `Document`.
         """
         key = f"markdown{preset_key(self._preset, self.max_level)}"
-        return {"documents": split_documents(documents, self._builder, self._predict, key, workers=2)}
+        return {"documents": split_documents(documents, self._builder, self._predict, key, workers=3)}
 
     def _predict(self, source: Document) -> Structure:
         text = source.content or ""

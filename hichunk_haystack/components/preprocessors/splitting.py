@@ -45,9 +45,9 @@ class Structure:
 Predictor = Callable[[Document], Prediction | Structure]
 Adjuster = Callable[[str, list[Node]], None]
 
-# Texts of this many characters together are counted at once: enough for a tokenizer's speed. With more, what is held on
-# the way to the trees lives long enough for Python's garbage collector to go through the whole heap again and again.
-_GROUP_CHARACTERS = 50_000
+# Texts of this many characters together are counted at once: enough for a tokenizer's speed, and little enough that
+# what is held on the way to the trees does not have Python's garbage collector go through the whole heap too often.
+_GROUP_CHARACTERS = 150_000
 
 
 class TreeSplitter:
@@ -102,7 +102,7 @@ def split_documents(
     :param builder: Builds the trees.
     :param predict: Gives a source's cut points and places to cut.
     :param key: What the prediction depends on; it goes into the ids.
-    :param workers: How many groups of documents are worked on at once. Two threads keep the processor busy, since the
+    :param workers: How many groups of documents are worked on at once. A few threads keep the processor busy, since the
         tokenizer lets go of Python's lock; `predict` has to bear it.
     :param adjust: Changes the nodes of a text's tree in place, before they become documents.
     :returns: All nodes of all trees, source by source, the root first.

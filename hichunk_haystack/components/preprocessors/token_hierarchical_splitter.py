@@ -90,7 +90,7 @@ class TokenHierarchicalSplitter(TreeSplitter):
         """
         key = f"token {self.overlap}"
         adjust = self._overlap if self.overlap else None
-        return {"documents": split_documents(documents, self._builder, _predict, key, workers=2, adjust=adjust)}
+        return {"documents": split_documents(documents, self._builder, _predict, key, workers=3, adjust=adjust)}
 
     def _overlap(self, text: str, nodes: list[Node]) -> None:
         overlap_leaves(text, nodes, self._builder.counter, self.overlap, self._limit, self.language)
