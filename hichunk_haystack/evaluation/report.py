@@ -56,6 +56,7 @@ def plot(results: Results, budgets: Sequence[int], title: str, file: Path) -> No
         msg = "The plot needs matplotlib: pip install 'hichunk-haystack[evaluation]'."
         raise ImportError(msg) from error
     figure, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    colours = plt.get_cmap("tab20")
     for number, (name, scores) in enumerate(results.items()):
         ours = name.startswith(OURS)
         axes.plot(
@@ -64,7 +65,7 @@ def plot(results: Results, budgets: Sequence[int], title: str, file: Path) -> No
             # What is grey is told apart by its mark.
             marker="o" if ours else _MARKS[number % len(_MARKS)],
             markersize=4 if ours else 6,
-            color=f"C{number % 10}" if ours else "0.6",
+            color=colours(number % colours.N) if ours else "0.6",
             linestyle="-" if ours else (":" if _is_ceiling(name) else ("--", "-.", (0, (1, 1)))[number % 3]),
             linewidth=2 if ours else 1.2,
             label=name,
