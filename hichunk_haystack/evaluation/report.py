@@ -55,7 +55,8 @@ def plot(results: Results, budgets: Sequence[int], title: str, file: Path) -> No
     except ImportError as error:
         msg = "The plot needs matplotlib: pip install 'hichunk-haystack[evaluation]'."
         raise ImportError(msg) from error
-    figure, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    # The legend takes a line for each.
+    figure, axes = plt.subplots(figsize=(9, max(5.5, 0.17 * len(results))), layout="constrained")
     colours = plt.get_cmap("tab20")
     for number, (name, scores) in enumerate(results.items()):
         ours = name.startswith(OURS)

@@ -108,9 +108,12 @@ def test_the_table_has_the_best_in_bold() -> None:
     ]
 
 
-def test_the_plot_is_saved(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("contenders", [0, 90])
+def test_the_plot_is_saved(tmp_path: Path, contenders: int) -> None:
     pytest.importorskip("matplotlib")
-    report.plot(RESULTS, [256, 512], "Kilns", tmp_path / "plot.svg")
+    many = {f"ours: {number}": RESULTS["ours: Auto"] for number in range(contenders)}
+    report.plot({**RESULTS, **many}, [256, 512], "Kilns", tmp_path / "plot.svg")
     assert "<svg" in (tmp_path / "plot.svg").read_text()
 
 
