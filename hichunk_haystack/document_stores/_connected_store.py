@@ -102,7 +102,7 @@ class ConnectedQdrantDocumentStore(QdrantDocumentStore):
         if self._connection is not None:  # a call that was under way when it was closed has opened it again
             self._connection.close()
         self._connection = connection = connect(place, self._prepare_client_params)
-        restore = weakref.WeakMethod(self._restore_collection)
+        restore = weakref.WeakMethod(self._restored_collection)
         self._client = cast(QdrantClient, StoreClient(connection, restore))
         self._async_client = cast(AsyncQdrantClient, AsyncStoreClient(connection, restore))
         with self._exclusive_access() as shared:
@@ -239,17 +239,25 @@ class ConnectedQdrantDocumentStore(QdrantDocumentStore):
             raise QdrantStoreError(msg)
         super()._validate_collection_compatibility(collection_name, collection_info, distance, embedding_dim)
 
-    def _restore_collection(self, collection_name: str) -> bool:
-        """Makes the store's collection again if it has gone, and says whether it is there now."""
+    @contextmanager
+    def _restored_collection(self, collection_name: str) -> Iterator[bool]:
+        """
+        Makes the store's collection again if it has gone, and says whether it is there now.
+
+        The other stores of the process are kept out until the end, or one of them could remove it again before it is
+        used.
+        """
         if collection_name != self.index or self._client is None:
-            return False
-        try:
-            with self._exclusive_access():
+            yield False
+            return
+        with self._exclusive_access():
+            try:
                 if not self._client.collection_exists(collection_name):
                     self._set_up_own_collection(recreate=False)
-        except Exception:  # the caller raises what went wrong in the first place
-            return False
-        return True
+                there = True
+            except Exception:  # the caller raises what went wrong in the first place
+                there = False
+            yield there
 
     def recreate_collection(
         self,

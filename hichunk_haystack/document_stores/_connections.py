@@ -13,7 +13,7 @@ import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from itertools import count
@@ -41,8 +41,16 @@ _DATA_METHODS = frozenset(
 )
 
 
-# More than one, as several threads may find the collection missing while somebody goes on removing it.
+# How often a call is made again. One time is enough for embedded data, which nobody else touches meanwhile; on a server
+# another process may go on removing the collection.
 _RETRIES = 3
+
+Restore = Callable[[], Callable[[str], AbstractContextManager[bool]] | None]
+"""
+Weak reference to a function that sees to it that a collection is there, says whether it is, and keeps the other stores
+of the process out while the call is made again. Weak, so that store and client are no cycle and a forgotten store lets
+go of its folder at once.
+"""
 
 
 class Connection(ABC):
@@ -269,13 +277,12 @@ class StoreClient:
     the name of all embeddings.
     """
 
-    def __init__(self, connection: Connection, restore: Callable[[], Callable[[str], bool] | None]) -> None:
+    def __init__(self, connection: Connection, restore: Restore) -> None:
         """
         Connects to nothing yet.
 
         :param connection: Where calls go.
-        :param restore: Weak reference to a function that sees to it that a collection is there, and says whether it
-            is. Weak, so that store and client are no cycle and a forgotten store lets go of its folder at once.
+        :param restore: Makes a collection again that has gone.
         """
         self._connection = connection
         self._restore = restore
@@ -285,13 +292,10 @@ class StoreClient:
         return partial(self._call, name)
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        for _ in range(_RETRIES):
-            try:
-                return name_dense(self._connection.call(method, *args, **kwargs))
-            except Exception as error:
-                if not _restored(error, self._restore, method, kwargs):
-                    raise
-        return name_dense(self._connection.call(method, *args, **kwargs))
+        try:
+            return name_dense(self._connection.call(method, *args, **kwargs))
+        except Exception as error:
+            return name_dense(_call_again(error, self._connection, self._restore, method, *args, **kwargs))
 
     def upsert(self, collection_name: str, points: list[Any], **kwargs: Any) -> Any:
         """Writes points, in several requests where one would be too large."""
@@ -312,12 +316,12 @@ class StoreClient:
 class AsyncStoreClient:
     """The same to await, in the place of an `AsyncQdrantClient`."""
 
-    def __init__(self, connection: Connection, restore: Callable[[], Callable[[str], bool] | None]) -> None:
+    def __init__(self, connection: Connection, restore: Restore) -> None:
         """
         Connects to nothing yet.
 
         :param connection: Where calls go.
-        :param restore: As for `StoreClient`.
+        :param restore: Makes a collection again that has gone.
         """
         self._connection = connection
         self._restore = restore
@@ -327,13 +331,12 @@ class AsyncStoreClient:
         return partial(self._call, name)
 
     async def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        for _ in range(_RETRIES):
-            try:
-                return name_dense(await self._connection.call_async(method, *args, **kwargs))
-            except Exception as error:
-                if not await asyncio.to_thread(_restored, error, self._restore, method, kwargs):
-                    raise
-        return name_dense(await self._connection.call_async(method, *args, **kwargs))
+        try:
+            return name_dense(await self._connection.call_async(method, *args, **kwargs))
+        except Exception as error:
+            # In a thread and by the other client, as collections are set up with that one.
+            again = partial(_call_again, error, self._connection, self._restore, method)
+            return name_dense(await asyncio.to_thread(again, *args, **kwargs))
 
     async def upsert(self, collection_name: str, points: list[Any], **kwargs: Any) -> Any:
         """Writes points, in several requests where one would be too large."""
@@ -372,17 +375,22 @@ def _check_method(client_class: type, name: str) -> None:
         raise AttributeError(msg)
 
 
-def _restored(
-    error: Exception,
-    restore: Callable[[], Callable[[str], bool] | None],
-    method: str,
-    arguments: dict[str, Any],
-) -> bool:
-    """Whether a call failed for want of its collection, and the collection is there now."""
-    function = restore()
-    if method not in _DATA_METHODS or function is None or not _is_not_found(error):
-        return False
-    return function(arguments.get("collection_name", ""))
+def _call_again(
+    error: Exception, connection: Connection, restore: Restore, method: str, *args: Any, **kwargs: Any
+) -> Any:
+    """Makes a call that failed for want of its collection again, with the collection there; else raises the error."""
+    for _ in range(_RETRIES):
+        restored = restore()
+        if method not in _DATA_METHODS or restored is None or not _is_not_found(error):
+            raise error
+        with restored(kwargs.get("collection_name", "")) as there:
+            if not there:
+                raise error
+            try:
+                return connection.call(method, *args, **kwargs)
+            except Exception as again:
+                error = again
+    raise error
 
 
 def _first_line(error: Exception) -> str:

@@ -300,29 +300,28 @@ def test_restoring_a_collection_and_connecting_at_once_do_not_lock_up(make_store
 
 
 def test_a_collection_that_is_removed_again_and_again(make_store):
-    store, other = make_store(path="data"), make_store(path="data")
+    store, awaited, other = make_store(path="data"), make_store(path="data"), make_store(path="data")
     other.count_documents()
-    errors, done = [], threading.Event()
-
-    def close() -> None:
-        try:
-            while not done.is_set():
-                store.close()
-                store.count_documents()
-        except Exception as error:
-            errors.append(error)
+    errors, counts, done = [], [], threading.Event()
 
     def remove() -> None:
+        while not done.is_set():
+            other._client.delete_collection("Document")
+
+    def close_and_count() -> None:
         try:
-            for _ in range(30):
-                other._client.delete_collection("Document")
-                store.count_documents()
+            for turn in range(60):
+                if turn % 3 == 0:
+                    store.close()
+                counts.append(store.count_documents())
+                counts.append(asyncio.run(awaited.count_documents_async()))
         except Exception as error:
             errors.append(error)
         done.set()
 
-    run_threads([(close,), (remove,)])
+    run_threads([(close_and_count,), (remove,)])
     assert errors == []
+    assert counts == [0] * 120
 
 
 @pytest.mark.parametrize("copy_of", [copy.deepcopy, lambda store: pickle.loads(pickle.dumps(store))])
