@@ -7,24 +7,21 @@ Speed of token trees: TokenHierarchicalSplitter, LlamaIndex's HierarchicalNodePa
 
     python benchmarks/token_trees.py [FOLDER] [--characters 1000000] [--rounds 3]
 
-Sizes 2048, 512 and 128 in tokens of the same tokenizer, over the same text. Needs the extra `compare`.
+Sizes 2048, 512 and 128 in tokens of the same tokenizer, over the same text. Our token counter starts each round without
+having seen a word. Needs the extra `compare`.
 """
 
 import argparse
-import gc
 import os
 import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from haystack import Document
-from splitting import DEFAULT_FOLDER, llama_index, read
+from splitting import DEFAULT_FOLDER, llama_index, read, splitter, time_rounds, tokenizer_alone
 
 from hichunk_haystack.components.preprocessors import TokenHierarchicalSplitter
-from hichunk_haystack.tokens import HuggingFaceTokenCounter
 
 
 def main() -> None:
@@ -40,24 +37,13 @@ def main() -> None:
             sources.append(source)
             length += len(source.content or "")
     texts = [source.content or "" for source in sources]
-    counter = HuggingFaceTokenCounter()
-    splitter = TokenHierarchicalSplitter([2048, 512, 128], token_counter=counter)
-    splitter.warm_up()
-    runs: dict[str, Callable[[], int]] = {
-        "tokenizer alone": lambda: len(counter.count_texts(texts)),
-        "TokenHierarchicalSplitter": lambda: len(splitter.run(sources)["documents"]),
-        "LlamaIndex HierarchicalNodeParser": llama_index(texts),
+    theirs = llama_index(texts)
+    ready = {
+        "tokenizer alone": lambda: tokenizer_alone(texts),
+        "TokenHierarchicalSplitter": lambda: splitter(TokenHierarchicalSplitter([2048, 512, 128]), sources),
+        "LlamaIndex HierarchicalNodeParser": lambda: theirs,
     }
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    nodes: dict[str, int] = {}
-    for _ in range(arguments.rounds):
-        for name, run in runs.items():
-            # What other contenders have left on the heap is nothing that this one should have collected.
-            gc.collect()
-            gc.freeze()
-            start = time.perf_counter()
-            nodes[name] = run()
-            seconds[name].append(time.perf_counter() - start)
+    seconds, nodes = time_rounds(ready, arguments.rounds)
     alone = statistics.median(seconds["tokenizer alone"])
     print(f"{len(texts)} documents, {length:,} characters, medians of {arguments.rounds} rounds")
     for name, times in seconds.items():

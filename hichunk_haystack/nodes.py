@@ -100,9 +100,12 @@ def to_documents(nodes: Sequence[Node], source: Document, settings: str = "") ->
     tree_id = _digest(source.id, text, settings, shape)
     ranges = _leaf_ranges(nodes)
     ids = [source.id]
+    of_tree, of_leaf = _hasher(tree_id), _hasher(tree_id, "leaf")
     for node, (first, _) in zip(nodes[1:], ranges[1:], strict=True):
-        place = (tree_id, str(node.start), str(node.end), str(node.level))
-        ids.append(_digest(*place) if node.children else leaf_id(tree_id, first))
+        if node.children:
+            ids.append(_hex(of_tree, str(node.start), str(node.end), str(node.level)))
+        else:
+            ids.append(_hex(of_leaf, str(first)))
     nested = any(isinstance(value, list | dict | set) for value in source.meta.values())
     page_ends = [match.start() for match in re.finditer("\f", text)] if "\f" in text else []
     first_page = source.meta.get("page_number", 1)
@@ -191,10 +194,26 @@ def leaf_id(tree_id: str, ordinal: int) -> str:
 
 
 def _digest(*parts: str) -> str:
-    """128 bits over the parts; each part's length goes in, so that no two lists of parts look alike."""
+    """128 bits over the parts."""
+    return _hasher(*parts).hexdigest()
+
+
+def _hasher(*parts: str) -> "hashlib.blake2b":
+    """Each part's length goes in, so that no two lists of parts look alike."""
     hasher = hashlib.blake2b(digest_size=16)
     for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(raw).to_bytes(8, "big"))
-        hasher.update(raw)
+        _feed(hasher, part)
+    return hasher
+
+
+def _hex(begun: "hashlib.blake2b", *parts: str) -> str:
+    """The digest of what a hasher has seen and of more parts."""
+    hasher = begun.copy()
+    for part in parts:
+        _feed(hasher, part)
     return hasher.hexdigest()
+
+
+def _feed(hasher: "hashlib.blake2b", part: str) -> None:
+    raw = part.encode("utf-8", "surrogatepass")
+    hasher.update(len(raw).to_bytes(8, "big") + raw)

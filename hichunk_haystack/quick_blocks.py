@@ -7,7 +7,7 @@
 import re
 
 from hichunk_haystack.tables import Table, pipe_tables
-from hichunk_haystack.units import Strength, paragraph_boundaries
+from hichunk_haystack.units import Strength, page_boundaries, starts_item
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
@@ -20,30 +20,37 @@ def quick_blocks(text: str) -> tuple[dict[int, Strength], list[Table]]:  # noqa:
     :param text: The text, Markdown or plain.
     :returns: Offset in characters -> how good a cut there is; and the tables.
     """
-    boundaries = paragraph_boundaries(text)
+    boundaries: dict[int, Strength] = {}
     tables: list[Table] = []
     rows: list[tuple[int, str]] = []
     fence = ""
     offset = 0
-    below_heading = False
+    blank_before = below_heading = False
     for line in text.splitlines(keepends=True):
-        first = line[:80]
+        first = line[:80]  # enough, and lines may be long
         body = first.lstrip()
-        if fence:
-            boundaries[offset] = Strength.LINE
-            if body.startswith(fence):
-                fence = ""
-        elif body[:3] in ("```", "~~~") and (match := _FENCE.match(first)):
-            fence = match[1]
-            boundaries[offset] = Strength.BLOCK
-        elif body and below_heading:
-            boundaries[offset] = Strength.WORD
-        elif body and len(first) - len(body) >= 4:  # noqa: PLR2004 - a listing, or the rest of a list item
-            boundaries.setdefault(offset, Strength.LINE)
+        indent = len(first) - len(body)
+        if not body and not line.isspace():
+            body = line.lstrip()[:80]
         if body:
+            if fence:
+                boundaries[offset] = Strength.LINE
+                if body.startswith(fence):
+                    fence = ""
+            elif body[:3] in ("```", "~~~") and (match := _FENCE.match(first)):
+                fence = match[1]
+                boundaries[offset] = Strength.BLOCK
+            elif below_heading:
+                boundaries[offset] = Strength.WORD
+            elif blank_before:
+                boundaries[offset] = Strength.BLOCK
+            elif indent >= 4 or starts_item(line, text[offset - 1 : offset]):  # noqa: PLR2004
+                # a listing, or the rest of a list item
+                boundaries[offset] = Strength.LINE
             below_heading = body[0] == "#" and not fence and _HEADING.match(first) is not None
             if below_heading and boundaries.get(offset) != Strength.WORD:
                 boundaries[offset] = Strength.BLOCK
+        blank_before = not body
         if "|" in line and not fence:
             rows.append((offset, line))
         elif rows:
@@ -53,6 +60,8 @@ def quick_blocks(text: str) -> tuple[dict[int, Strength], list[Table]]:  # noqa:
             else:
                 rows.append((offset, line))
         offset += len(line)
+    for start, strength in page_boundaries(text).items():
+        boundaries.setdefault(start, strength)
     tables += pipe_tables([*rows, (offset, "")]) if rows else []
     for table in tables:
         for row in table.rows:

@@ -17,6 +17,7 @@ from tokenizers import Encoding, Tokenizer
 
 from hichunk_haystack.models import resolve_model
 from hichunk_haystack.unicode import well_formed
+from hichunk_haystack.word_counts import WordCounts
 
 DEFAULT_TOKENIZER = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -59,6 +60,7 @@ class HuggingFaceTokenCounter:
         self._tokenizer: Tokenizer | None = None
         self._additive = False
         self._marks: dict[str, int] = {}
+        self._words: WordCounts | None = None
 
     def warm_up(self) -> None:
         """
@@ -79,8 +81,11 @@ class HuggingFaceTokenCounter:
         tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(resolved)
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        self._additive = _is_additive(json.loads(tokenizer.to_str()))
+        settings = json.loads(tokenizer.to_str())
+        self._additive = _is_additive(settings)
         self._marks = _usable_marks(tokenizer) if self._additive else {}
+        if self._additive and (settings.get("normalizer") or {}).get("clean_text"):
+            self._words = WordCounts(self._count_by_tokenizer)
         self._tokenizer = tokenizer
 
     @property
@@ -110,11 +115,14 @@ class HuggingFaceTokenCounter:
         """
         self.warm_up()
         whole = [text if text.isascii() else well_formed(text) for text in texts]
+        return self._words.count(whole) if self._words else self._count_by_tokenizer(whole)
+
+    def _count_by_tokenizer(self, texts: Sequence[str]) -> list[int]:
         if not self._marks:
-            batches = (whole[first : first + _BATCH] for first in range(0, len(whole), _BATCH))
+            batches = (texts[first : first + _BATCH] for first in range(0, len(texts), _BATCH))
             return [len(encoding) for batch in batches for encoding in self._encode(batch)]
         counts: list[int] = []
-        runs = list(_runs(whole))
+        runs = list(_runs(texts))
         for first in range(0, len(runs), _BATCH):
             counts += self._count_joined(runs[first : first + _BATCH])
         return counts

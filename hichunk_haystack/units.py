@@ -136,7 +136,7 @@ def paragraph_boundaries(text: str) -> dict[int, Strength]:
         if not line.isspace():
             if offset and blank_before:
                 boundaries[offset] = Strength.BLOCK
-            elif offset and text[offset - 1] in "\n\r" and _ITEM.match(line):
+            elif offset and starts_item(line, text[offset - 1]):
                 boundaries[offset] = Strength.LINE
             blank_before = False
         else:
@@ -145,6 +145,20 @@ def paragraph_boundaries(text: str) -> dict[int, Strength]:
     for offset, strength in page_boundaries(text).items():
         boundaries.setdefault(offset, strength)
     return boundaries
+
+
+def starts_item(line: str, before: str) -> bool:
+    """
+    Say whether a line starts with the mark or the number of a list item.
+
+    :param line: The line.
+    :param before: The character in front of it; an item starts behind a line feed or a carriage return.
+    :returns: `True` if it does.
+    """
+    # Most lines start with a word: these need no look by the pattern.
+    if line[0].isalpha() and line[1:2].isalpha() and line[0] not in "ivxIVX":
+        return False
+    return before in ("\n", "\r") and _ITEM.match(line) is not None
 
 
 def page_boundaries(text: str) -> dict[int, Strength]:

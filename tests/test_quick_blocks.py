@@ -40,3 +40,14 @@ def test_offsets_lie_inside(text: str) -> None:
     boundaries, tables = quick_blocks(text)
     assert all(0 < offset < len(text) for offset in boundaries)
     assert all(table.start <= table.body <= table.end <= len(text) for table in tables)
+
+
+def test_a_listing_is_not_cut_in_front_of_its_blank_lines() -> None:
+    text = "```\na\n\n \nb\n```\n"
+    assert sorted(quick_blocks(text)[0]) == [4, 9, 11]  # "a", "b" and the closing fence
+
+
+def test_a_line_that_starts_with_much_white_space_is_a_line() -> None:
+    text = "# Kiln\n" + " " * 90 + "Fire it.\nSlowly.\n"
+    boundaries, _ = quick_blocks(text)
+    assert {offset: strength.name for offset, strength in boundaries.items()} == {7: "WORD"}

@@ -13,6 +13,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from hichunk_haystack.models import ModelNotFoundError
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, counter_key, is_additive, warm_up_counter
+from hichunk_haystack.unicode import well_formed
 
 
 def test_counts_words_without_special_tokens(counter: HuggingFaceTokenCounter) -> None:
@@ -96,14 +97,25 @@ def test_additive_counts_add_up_at_seams(parts: list[str], seam: str) -> None:
                 "¶§‖‡⟩»¿",
                 "x" * 120,
                 "clay " * 400,
+                "[MA\x1cSK]",
+                "clay\x0bclay\fclay\x85 clay\u2028clay\u00a0clay\u200bclay\u3000clay",
             ]
         ),
         max_size=40,
     )
 )
-def test_texts_that_are_counted_together_count_as_they_do_alone(texts: list[str]) -> None:
+def test_texts_count_together_what_the_tokenizer_gives_for_each(texts: list[str]) -> None:
     counter = HuggingFaceTokenCounter()
-    assert counter.count_texts(texts) == [counter.count_texts([text])[0] for text in texts]
+    for _ in range(2):  # the second time all words are known
+        assert counter.count_texts(texts) == [
+            len(counter.tokenizer.encode(well_formed(text), add_special_tokens=False)) for text in texts
+        ]
+
+
+def test_every_character_counts_as_in_the_tokenizer(counter: HuggingFaceTokenCounter) -> None:
+    texts = [f"clay{chr(code)}clay" for code in range(0x30000) if not 0xD800 <= code < 0xE000]
+    encodings = counter.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    assert counter.count_texts(texts) == list(map(len, encodings))
 
 
 @pytest.mark.parametrize("taken", ["¶", "¶§‖‡⟩»", "¶§‖‡⟩»¿"])

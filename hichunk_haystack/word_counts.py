@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026-present the hichunk-haystack authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+"""Counting texts by their words: a word that has been counted before costs a look-up."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+# Python's `str.split` takes these for white space, while BERT's normaliser removes them and joins what they divide. NUL
+# is removed as well, but divides nothing here.
+_REMOVED = dict.fromkeys(map(ord, "\x0b\x0c\x1c\x1d\x1e\x1f\x85"), "\0")
+
+# About 25 MB of words. A text that brings more makes the table start again, empty.
+_MOST_WORDS = 1 << 17
+
+# Longer words, such as lines of Chinese or of base64, hardly come twice.
+_LONGEST_KEPT = 64
+
+# The words of texts of this many characters together are held at once.
+_BATCH_CHARACTERS = 500_000
+
+
+class WordCounts:
+    """
+    Remembers lengths in tokens of words, which are what stands between white space.
+
+    It is exact where nothing reaches across white space and white space is no token: in BERT's chain of normaliser and
+    pre-tokenizer. Texts hold few different words, so that most of them need no tokenizer. Safe under threads.
+
+    ```python
+    from hichunk_haystack.word_counts import WordCounts
+
+    words = WordCounts(lambda words: [1 + word.count("-") for word in words])
+    print(words.count(["a ready-made kiln", "the kiln"]))  # [4, 2]
+    ```
+    """
+
+    def __init__(self, count: Callable[[Sequence[str]], list[int]]) -> None:
+        """
+        Remember nothing yet.
+
+        :param count: Counts the tokens of each of some words.
+        """
+        self._count = count
+        self._known: dict[str, int] = {}
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """
+        Count the tokens of each text.
+
+        :param texts: Any number of texts without lone surrogates.
+        :returns: A length in tokens for each, in the same order.
+        """
+        return [length for batch in _batches(texts) for length in self._count_batch(batch)]
+
+    def _count_batch(self, texts: Sequence[str]) -> list[int]:
+        whole = "".join(texts)
+        if any(chr(code) in whole for code in _REMOVED):
+            texts = [text.translate(_REMOVED) for text in texts]
+        words = [text.split() for text in texts]
+        known = self._known  # another thread may put an empty table in its place
+        new = list(set().union(*words).difference(known))
+        if not new:
+            return [sum(map(known.__getitem__, some)) for some in words]
+        passing: dict[str, int] = {}
+        for word, length in zip(new, self._count(new), strict=True):
+            (known if len(word) <= _LONGEST_KEPT else passing)[word] = length
+        if len(known) > _MOST_WORDS:
+            self._known = {}
+        if not passing:
+            return [sum(map(known.__getitem__, some)) for some in words]
+        return [_sum(some, known, passing) for some in words]
+
+
+def _sum(words: Sequence[str], known: dict[str, int], passing: dict[str, int]) -> int:
+    try:
+        return sum(map(known.__getitem__, words))
+    except KeyError:
+        return sum(passing[word] if word in passing else known[word] for word in words)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    first = characters = 0
+    for number, text in enumerate(texts):
+        if characters >= _BATCH_CHARACTERS:
+            yield texts[first:number]
+            first, characters = number, 0
+        characters += len(text)
+    yield texts[first:]
