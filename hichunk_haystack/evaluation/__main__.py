@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", action="store_true", help="each splitter of ours with each policy")
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--questions", type=int, help="at most so many of each data set, evenly chosen")
-    parser.add_argument("--cross-encoder", metavar="FOLDER", help="ONNX model that reads the best chunks again; slow")
+    parser.add_argument(
+        "--cross-encoder", metavar="MODEL", help="of Sentence Transformers; reads the best chunks again; slow"
+    )
     options = parser.parse_args(arguments)
     try:
         for folder in options.datasets:

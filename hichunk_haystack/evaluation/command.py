@@ -14,7 +14,7 @@ from hichunk_haystack.evaluation import report
 from hichunk_haystack.evaluation.benchmark import run
 from hichunk_haystack.evaluation.contenders.corpus import Corpus
 from hichunk_haystack.evaluation.contenders.lineup import lineup
-from hichunk_haystack.evaluation.contenders.reranked import fastembed_cross_encoder
+from hichunk_haystack.evaluation.contenders.reranked import load_cross_encoder
 from hichunk_haystack.evaluation.datasets import Dataset, load_dataset
 from hichunk_haystack.evaluation.dense import dense_questions
 from hichunk_haystack.evaluation.embedding_cache import CachedEmbedder
@@ -43,7 +43,7 @@ def compare(
     :param model: A model of Sentence Transformers; its tokenizer counts.
     :param every: Whether each splitter of ours runs with each policy.
     :param most: The most questions, evenly chosen; all by default.
-    :param cross_encoder: Folder of a cross-encoder (see `fastembed_cross_encoder`); by default nothing is reranked.
+    :param cross_encoder: A cross-encoder (see `load_cross_encoder`); by default nothing is reranked.
     :returns: Title and table.
     :raises FileNotFoundError: If the folder is no data set.
     :raises ValueError: If a budget is below 1, or a question can't be read.
@@ -55,7 +55,7 @@ def compare(
     dataset = corpus.dataset
     stem = dataset.name + ("" if most is None else f"-{len(dataset.questions)}")
     settings = {"model": model, "versions": _versions()}
-    reads = None if cross_encoder is None else fastembed_cross_encoder(cross_encoder)
+    reads = None if cross_encoder is None else load_cross_encoder(cross_encoder)
     contenders = lineup(corpus, every=every, cross_encoder=reads)
     results = run(corpus, contenders, budgets, output / f"{stem}.json", settings)
     title = f"{dataset.name}: {len(dataset.documents)} documents, {len(dataset.questions)} questions"

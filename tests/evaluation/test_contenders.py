@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from hichunk_haystack.evaluation.benchmark import score
 from hichunk_haystack.evaluation.contenders.corpus import Corpus, Piece
 from hichunk_haystack.evaluation.contenders.flat import FlatChunks, Oracle, best, fixed, paragraphs, sentences
 from hichunk_haystack.evaluation.contenders.lineup import OURS, lineup
-from hichunk_haystack.evaluation.contenders.reranked import Reranked
+from hichunk_haystack.evaluation.contenders.reranked import Reranked, load_cross_encoder
 from hichunk_haystack.evaluation.contenders.rivals import HaystackHierarchy, LlamaIndexHierarchy
-from hichunk_haystack.evaluation.datasets import Dataset
+from hichunk_haystack.evaluation.datasets import Dataset, Question
 from hichunk_haystack.evaluation.dense import dense_questions
+from tests.conftest import REPOSITORY
 from tests.evaluation.corpora import COUNTER, corpus, page
 
 
@@ -87,6 +89,23 @@ def test_a_cross_encoder_decides_on_the_best_twenty(small: Corpus) -> None:
         lengths = [len(small.text(chunks.chunks[number])) for number in again[:20]]
         assert lengths == sorted(lengths)
     assert asked == [question.text for question in small.dataset.questions]
+
+
+def test_a_trained_cross_encoder_finds_the_answer(trained_cross_encoder: Path) -> None:
+    name = "07-slipway-equipment.md"
+    text = (REPOSITORY / "examples" / "handbook" / name).read_bytes().decode()
+    row = next(line for line in text.splitlines() if "| Wood lathe" in line)
+    span = (text.index(row), text.index(row) + len(row))
+    question = Question("How long may the wood lathe be booked, and for how much?", name, (row,), (span,))
+    chunks = FlatChunks("chunks", corpus(Dataset("handbook", {name: text}, [question])), fixed(60))
+    # The worst of the best 20 first: what comes out in front is the cross-encoder's doing.
+    (ranked,) = chunks.ranking
+    chunks.ranking = [[*ranked[19::-1], *ranked[20:]]]
+    scores = load_cross_encoder(str(trained_cross_encoder))
+    (again,) = Reranked("reranked", chunks, scores).ranking
+    first = chunks.chunks[again[0]]
+    assert first.start <= span[0] < span[1] <= first.end
+    assert scores("How long?", []) == []
 
 
 def test_a_contender_above_the_budget_is_caught(small: Corpus) -> None:
