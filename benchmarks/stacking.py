@@ -3,14 +3,27 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """
-What each technique of docs/stacking.md gains, on the questions of a data set, one added at a time.
+What each technique of docs/stacking.md gains, on the questions of a data set.
 
-    python benchmarks/stacking.py DATASET ... [--questions N] [--output FOLDER] [--late] [--cross-encoder FOLDER]
+    python benchmarks/stacking.py DATASET ... [--only GROUP ...] [--documents NAME ...] [--questions N]
+                                  [--output FOLDER] [--late] [--cross-encoder MODEL] [--llm]
 
 A data set is what `python -m hichunk_haystack.evaluation` takes; embeddings are shared with it when `--output` is the
-same. All rows have the same trees and merge with the same thresholds. `--late` reads every document again with late
-chunking. `--cross-encoder` is a folder with the ONNX model ms-marco-MiniLM-L-12-v2 and its configuration, for
-fastembed; it reads the best 48 leaves of each question, which takes a second or two for each.
+same. All rows have the same trees and merge with the same thresholds; a row that starts with + is the one above it
+without + with the technique added. Groups are hybrid, ranking, levels, queries, neighbours,
+and:
+
+late        needs `--late`, and reads every document again with late chunking.
+reranking   needs `--cross-encoder`, a model of Sentence Transformers (a folder, or a name on the model hub); it reads
+            the best 48 leaves of each question, which takes a second or two for each.
+variants    wordings of each question written by a language model, and
+contexts    sentences in front of each leaf written by one. Both need `--llm` and an endpoint that speaks OpenAI's
+            protocol, named by HICHUNK_BASE_URL, HICHUNK_MODEL and, where there is a key, HICHUNK_API_KEY. Answers are
+            kept in the output folder: a run that was killed goes on where it stopped. A question is one request, a leaf
+            is another one, with `--section-tokens` of its section; what is asked is cheap for a hosted model, and takes
+            hours on a machine of one's own without a graphics card: name some `--documents`.
+
+With `--documents` these documents alone are searched, and their questions asked.
 """
 
 import argparse
@@ -18,6 +31,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
 from typing import Any
@@ -29,20 +43,48 @@ from haystack import Document
 
 from hichunk_haystack.bm25 import document_vector, query_vector
 from hichunk_haystack.components.embedders import LateChunkingEmbedder
-from hichunk_haystack.components.embedders.leaf_text import text_to_embed
+from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_context
+from hichunk_haystack.components.generators import EndpointChatGenerator
+from hichunk_haystack.components.preprocessors import ContextualLeafEnricher
 from hichunk_haystack.evaluation.benchmark import BUDGETS, score
 from hichunk_haystack.evaluation.command import read_questions
 from hichunk_haystack.evaluation.contenders.corpus import Corpus
 from hichunk_haystack.evaluation.contenders.flat import best
-from hichunk_haystack.evaluation.contenders.lineup import POLICIES, splitters
-from hichunk_haystack.evaluation.contenders.reranked import fastembed_cross_encoder
+from hichunk_haystack.evaluation.contenders.lineup import POLICIES, Contender, splitters
+from hichunk_haystack.evaluation.contenders.reranked import load_cross_encoder
+from hichunk_haystack.evaluation.contenders.stacked import (
+    CoarseToFine,
+    Expanded,
+    Grove,
+    RankedAnew,
+    SeveralQueries,
+    SideBySide,
+)
 from hichunk_haystack.evaluation.contenders.trees import Forest, Trees
+from hichunk_haystack.evaluation.datasets import Dataset
 from hichunk_haystack.evaluation.embedding_cache import Vectors
+from hichunk_haystack.evaluation.variants import given_variants, response_format, written_variants
+from hichunk_haystack.query_votes import MODES
 from hichunk_haystack.tree import is_leaf
 
+MERGING = POLICIES["hichunk"]
 _RERANKED = 48
 # Qdrant's constant of reciprocal rank fusion.
 _RRF = 2
+_DOCUMENTS = 8
+# Share of the budget for the merge, siblings on either side, levels.
+_NEIGHBOURS = ((1, 1, 1), (0.75, 1, 0), (0.75, 0, 1), (0.75, 1, 1), (0.5, 2, 0), (0.5, 0, 2))
+
+Rows = Iterator[tuple[str, Contender]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the rows of a table share."""
+
+    corpus: Corpus
+    grove: Grove
+    options: argparse.Namespace
 
 
 class Ranked(Forest):
@@ -54,7 +96,7 @@ class Ranked(Forest):
         self.similarities = similarities
 
     @property
-    def leaves(self) -> list[Document]:  # type: ignore[override]
+    def leaves(self) -> list[Document]:
         return self.forest.leaves
 
     def rows(self) -> Vectors:
@@ -63,7 +105,7 @@ class Ranked(Forest):
 
 def bm25(forest: Forest) -> Vectors:
     """BM25 over leaves with their headings, as the sparse vectors of a hybrid collection have it."""
-    texts = [text_to_embed(leaf, 200) or "" for leaf in forest.leaves]
+    texts = [with_context(leaf, text_to_embed(leaf, 200)) or "" for leaf in forest.leaves]
     postings: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for number, text in enumerate(texts):
         for index, weight in zip(*document_vector(text, 1.2, 0.75, 80.0), strict=True):
@@ -99,9 +141,9 @@ def late(forest: Forest) -> Vectors:
     return forest.corpus.questions @ matrix.T
 
 
-def reranked(forest: Forest, similarities: Vectors, folder: str) -> Vectors:
+def reranked(forest: Forest, similarities: Vectors, model: str) -> Vectors:
     """The best leaves in the order of a cross-encoder; it reads them with their headings."""
-    scores = fastembed_cross_encoder(folder)
+    scores = load_cross_encoder(model)
     total = np.full_like(similarities, -1e9)
     questions = forest.corpus.dataset.questions
     for row, question, ranked in zip(total, questions, best(similarities, _RERANKED), strict=True):
@@ -109,37 +151,178 @@ def reranked(forest: Forest, similarities: Vectors, folder: str) -> Vectors:
     return total
 
 
-def rows(corpus: Corpus, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    splitter = splitters(corpus)["Auto"]
-    alone = Forest(corpus, splitter, context=False)
-    in_context = Forest(corpus, splitter)
-    embedded = Forest(corpus, splitter, passages="embed")
-    words = bm25(alone)
-    merging = POLICIES["hichunk"]
+class Enriched:
+    """A splitter with an enricher behind it, as in `indexing_contextual.yml`."""
+
+    def __init__(self, splitter: Any, enricher: ContextualLeafEnricher) -> None:
+        self.splitter = splitter
+        self.enricher = enricher
+
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        start = time.perf_counter()
+        result = self.enricher.run(self.splitter.run(documents)["documents"])
+        for report in result["report"]:
+            told = {name: len(value) if name == "failed" else value for name, value in report.items()}
+            print(f"<!-- {told}, {time.perf_counter() - start:.0f} s -->", flush=True)
+        return {"documents": result["documents"]}
+
+
+def hybrid(forest: Forest) -> Ranked:
+    return Ranked(forest, lambda: fused(forest.rows(), bm25(forest)))
+
+
+def hybrid_rows(run: Run) -> Rows:
+    alone = Forest(run.corpus, run.grove.splitter, context=False)
+    embedded = Forest(run.corpus, run.grove.splitter, passages="embed")
     yield "leaves alone, nothing merges", Trees("", alone, POLICIES["none"])
-    yield "+ merging", Trees("", alone, merging)
-    yield "+ hybrid", Trees("", Ranked(alone, lambda: fused(alone.rows(), words)), merging)
-    yield "leaves in context, merging", Trees("", in_context, merging)
-    yield "+ hybrid", Trees("", Ranked(in_context, lambda: fused(in_context.rows(), words)), merging)
-    yield "+ passages embedded", Trees("", embedded, merging)
-    yield "+ passages embedded, hybrid", Trees("", Ranked(embedded, lambda: fused(embedded.rows(), words)), merging)
-    if options.late:
-        yield "late chunking, merging", Trees("", Ranked(alone, lambda: late(alone)), merging)
-    if options.cross_encoder:
-        ranking = Ranked(in_context, lambda: reranked(in_context, in_context.rows(), options.cross_encoder))
-        yield f"leaves in context, best {_RERANKED} reranked, merging", Trees("", ranking, merging)
+    yield "leaves alone, merging", Trees("", alone, MERGING)
+    yield "leaves alone, hybrid, merging", Trees("", hybrid(alone), MERGING)
+    yield "+ hybrid", Trees("", hybrid(run.grove), MERGING)
+    yield "+ passages embedded", Trees("", embedded, MERGING)
+    yield "+ passages embedded, hybrid", Trees("", hybrid(embedded), MERGING)
 
 
-def main() -> None:
+def ranking_rows(run: Run) -> Rows:
+    alone = Grove(run.corpus, run.grove.splitter, context=False)
+    yield "leaves alone, merging", Trees("", alone, MERGING)
+    for times in (1, 4):
+        name = (
+            f"+ {times} times the leaves needed, ranked by their context" if times > 1 else "+ ranked by their context"
+        )
+        yield name, Trees("", RankedAnew(alone, run.grove, times), MERGING)
+
+
+def level_rows(run: Run) -> Rows:
+    yield "+ levels side by side", Trees("", SideBySide(run.grove), MERGING)
+    yield "+ inner nodes, then leaves in them", Trees("", CoarseToFine(run.grove), MERGING)
+    yield "+ top sections, then leaves in them", Trees("", CoarseToFine(run.grove, 1), MERGING)
+    if len(run.corpus.dataset.documents) > _DOCUMENTS:
+        name = f"+ {_DOCUMENTS} documents, then leaves in them"
+        yield name, Trees("", CoarseToFine(run.grove, 0, _DOCUMENTS), MERGING)
+    # As in KohakuRAG, where no vector of a leaf knows of what is above it.
+    alone = Grove(run.corpus, run.grove.splitter, context=False)
+    yield "leaves alone, merging", Trees("", alone, MERGING)
+    yield "+ levels side by side", Trees("", SideBySide(alone), MERGING)
+    yield "+ inner nodes, then leaves in them", Trees("", CoarseToFine(alone), MERGING)
+
+
+def query_rows(run: Run) -> Rows:
+    queries = [given_variants(question.text) for question in run.corpus.dataset.questions]
+    for mode in MODES:
+        yield f"+ wordings by rule, {mode}", Trees("", SeveralQueries(run.grove, queries, mode), MERGING)
+
+
+def neighbour_rows(run: Run) -> Rows:
+    for share, reach, levels in _NEIGHBOURS:
+        parts = [f"{levels} level{'s' * (levels > 1)} up"] * bool(levels) + [f"{reach} on either side"] * bool(reach)
+        name = f"+ {' and '.join(parts)}, {share:.0%} merged"
+        yield name, Expanded(name, run.grove, MERGING, share=share, reach=reach, levels=levels)
+
+
+def variant_rows(run: Run) -> Rows:
+    # In the body only: the client would throw an answer away that is cut off.
+    form = {"response_format": response_format(3)}
+    generator = EndpointChatGenerator(generation_kwargs={"temperature": 0, "max_tokens": 200, "extra_body": form})
+    questions = [question.text for question in run.corpus.dataset.questions]
+    queries = written_variants(questions, generator, run.options.output / "variants", workers=run.options.workers)
+    print(f"<!-- {sum(len(each) > 1 for each in queries)} of {len(queries)} questions have variants -->", flush=True)
+    for mode in MODES:
+        yield f"+ wordings by a model, {mode}", Trees("", SeveralQueries(run.grove, queries, mode), MERGING)
+
+
+def context_rows(run: Run) -> Rows:
+    enricher = ContextualLeafEnricher(
+        EndpointChatGenerator(generation_kwargs={"temperature": 0, "max_tokens": 100}, timeout=120),
+        section_tokens=run.options.section_tokens,
+        cache_dir=run.options.output / "leaf_contexts",
+        max_workers=run.options.workers,
+        token_counter=run.corpus.counter,
+    )
+    chain = Enriched(run.grove.splitter, enricher)
+    told = Forest(run.corpus, chain)
+    yield "+ contexts by a model", Trees("", told, MERGING)
+    yield "leaves in context, hybrid, merging", Trees("", hybrid(run.grove), MERGING)
+    yield "+ contexts by a model", Trees("", hybrid(told), MERGING)
+    yield "leaves alone, merging", Trees("", Forest(run.corpus, run.grove.splitter, context=False), MERGING)
+    yield "+ contexts by a model", Trees("", Forest(run.corpus, chain, context=False), MERGING)
+
+
+def late_rows(run: Run) -> Rows:
+    alone = Forest(run.corpus, run.grove.splitter, context=False)
+    yield "late chunking, merging", Trees("", Ranked(alone, lambda: late(alone)), MERGING)
+
+
+def reranking_rows(run: Run) -> Rows:
+    ranking = Ranked(run.grove, lambda: reranked(run.grove, run.grove.rows(), run.options.cross_encoder))
+    yield f"+ best {_RERANKED} reranked", Trees("", ranking, MERGING)
+
+
+GROUPS: dict[str, Callable[[Run], Rows]] = {
+    "hybrid": hybrid_rows,
+    "ranking": ranking_rows,
+    "levels": level_rows,
+    "queries": query_rows,
+    "neighbours": neighbour_rows,
+    "late": late_rows,
+    "reranking": reranking_rows,
+    "variants": variant_rows,
+    "contexts": context_rows,
+}
+# What has to be given for a group to be measured.
+_NEEDING = {"late": "late", "reranking": "cross_encoder", "variants": "llm", "contexts": "llm"}
+
+
+def rows(corpus: Corpus, options: argparse.Namespace) -> Rows:
+    run = Run(corpus, Grove(corpus, splitters(corpus)["Auto"]), options)
+    yield "leaves in context, merging", Trees("", run.grove, MERGING)
+    for group, made in GROUPS.items():
+        if group in options.only:
+            yield from made(run)
+
+
+def read(folder: Path, options: argparse.Namespace) -> Corpus:
+    """The data set, or some documents of it."""
+    corpus = read_questions(folder, options.output, most=None if options.documents else options.questions)
+    if not options.documents:
+        return corpus
+    dataset = corpus.dataset
+    unknown = set(options.documents) - set(dataset.documents)
+    if unknown:
+        msg = f"{dataset.name} has no document {', '.join(sorted(unknown))}; it has {', '.join(dataset.documents)}."
+        raise SystemExit(msg)
+    documents = {name: dataset.documents[name] for name in options.documents}
+    questions = [question for question in dataset.questions if question.document in documents]
+    step = max(1.0, len(questions) / (options.questions or len(questions)))
+    questions = [questions[int(number * step)] for number in range(int(len(questions) / step))]
+    part = Dataset(f"{dataset.name} ({', '.join(documents)})", documents, questions)
+    return Corpus(part, corpus.embedder, corpus.counter, corpus.cut_points)
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET")
+    parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP")
+    parser.add_argument("--documents", nargs="+", metavar="NAME")
     parser.add_argument("--questions", type=int)
     parser.add_argument("--output", type=Path, default=Path("evaluation"))
     parser.add_argument("--late", action="store_true")
-    parser.add_argument("--cross-encoder")
+    parser.add_argument("--cross-encoder", metavar="MODEL")
+    parser.add_argument("--llm", action="store_true")
+    parser.add_argument("--section-tokens", type=int, default=2000)
+    parser.add_argument("--workers", type=int, default=4, help="requests to the language model at once")
     options = parser.parse_args()
+    lacking = {group: needed for group, needed in _NEEDING.items() if not getattr(options, needed)}
+    for group in options.only or ():
+        if group in lacking:
+            parser.error(f"the group {group} needs --{lacking[group].replace('_', '-')}")
+    options.only = options.only or [group for group in GROUPS if group not in lacking]
+    return options
+
+
+def main() -> None:
+    options = arguments()
     for folder in options.datasets:
-        corpus = read_questions(folder, options.output, most=options.questions)
+        corpus = read(folder, options)
         print(f"\n{corpus.dataset.name}: {len(corpus.dataset.questions)} questions, ERec in percent\n")
         print("| | " + " | ".join(f"{budget:,}" for budget in BUDGETS) + " |")
         print("| --- |" + " ---: |" * len(BUDGETS))

@@ -8,6 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from hichunk_haystack.plans import Hit, better
 
+COVERAGE = 0.5
+MOST_TOKENS = 128
+"""
+What a `MultiLevelRetriever` does by default. With 512 tokens in the place of 128 a section takes what is around the
+evidence into a small budget: it cost 10 points of evidence recall at 256 tokens on chroma, and gained 0.2 at 4,096.
+"""
+
 
 def collapse(hits: Iterable[Hit], coverage: float, max_tokens: int | None = None) -> list[Hit]:
     """

@@ -43,6 +43,22 @@ def count_votes(
     return [(name, votes[name]) for name in names]
 
 
+def different_queries(queries: Iterable[str]) -> list[str]:
+    """
+    Leave out queries that differ from another one in blanks and upper case only.
+
+    An expander likes to give the original back.
+
+    :param queries: Queries.
+    :returns: The first of those that are equal; none that is blank.
+    """
+    first: dict[str, str] = {}
+    for query in queries:
+        if plain := " ".join(query.split()).casefold():
+            first.setdefault(plain, query)
+    return list(first.values())
+
+
 def _once(found: Iterable[tuple[str, float | None]]) -> dict[str, float | None]:
     best: dict[str, float | None] = {}
     for name, score in found:

@@ -16,6 +16,7 @@ from hichunk_haystack.cli.specs import PipelineSpec, class_name, typed
 
 MERGER = "BudgetAutoMergingRetriever"
 BUILDER = "ContextBuilder"
+_EXPANDER = "NeighbourExpander"
 _BUDGET, _TOP_K = "token_budget", "top_k"
 _SHORT = {"budget": _BUDGET, "top-k": _TOP_K}
 _NOT_SET_HERE = ("self", "document_store", "token_counter")
@@ -60,7 +61,7 @@ def with_settings(spec: PipelineSpec, settings: dict[str, Any]) -> PipelineSpec:
         raise UserError(msg)
     for name, value in settings.items():
         if name == _BUDGET:
-            takers = [spec.components[each]["init_parameters"] for each in (*mergers, *spec.find(BUILDER))]
+            takers = [spec.components[each]["init_parameters"] for each in (*mergers, *spec.find(_EXPANDER, BUILDER))]
         elif name == _TOP_K:
             above = [spec.components[each] for merger in mergers for each in spec.above(merger) if each not in mergers]
             takers = [each["init_parameters"] for each in typed(above) if _searches(each)]

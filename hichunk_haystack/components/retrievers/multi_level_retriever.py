@@ -11,7 +11,7 @@ from haystack import Document, component, default_from_dict, default_to_dict, lo
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 
 from hichunk_haystack.chains import Lengths, resolve_hits
-from hichunk_haystack.collapsing import collapse
+from hichunk_haystack.collapsing import COVERAGE, MOST_TOKENS, collapse
 from hichunk_haystack.components.retrievers.levels import LEAF, Level, inside_filter, level_filter, read_quotas
 from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
 from hichunk_haystack.leaf_texts import read_hits
@@ -73,8 +73,8 @@ class MultiLevelRetriever:
         *,
         quotas: dict[str | int, int] | None = None,
         coarse_to_fine: bool = False,
-        coverage: float = 0.5,
-        max_collapse_tokens: int | None = 512,
+        coverage: float = COVERAGE,
+        max_collapse_tokens: int | None = MOST_TOKENS,
         filters: dict[str, Any] | None = None,
         filter_policy: str | FilterPolicy = FilterPolicy.REPLACE,
     ) -> None:

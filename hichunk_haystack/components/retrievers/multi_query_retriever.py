@@ -12,7 +12,7 @@ from haystack import Document, component, default_from_dict, default_to_dict, lo
 from haystack.components.embedders.types import TextEmbedder
 from haystack.core.serialization import component_to_dict
 
-from hichunk_haystack.query_votes import MODES, count_votes
+from hichunk_haystack.query_votes import MODES, count_votes, different_queries
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class MultiQueryRetriever:
         :raises RuntimeError: If every query fails.
         """
         self.warm_up()
-        asked = _different(queries)
+        asked = different_queries(queries)
 
         def search(query: str) -> list[Document] | Exception:
             try:
@@ -146,7 +146,7 @@ class MultiQueryRetriever:
         :raises RuntimeError: If every query fails.
         """
         await self.warm_up_async()
-        asked = _different(queries)
+        asked = different_queries(queries)
         places = asyncio.Semaphore(self.max_workers)
 
         async def search(query: str) -> list[Document] | Exception:
@@ -240,15 +240,6 @@ class MultiQueryRetriever:
                 await part.close_async()
             elif hasattr(part, "close"):
                 part.close()
-
-
-def _different(queries: Sequence[str]) -> list[str]:
-    """Queries that differ in more than blanks and upper case; an expander likes to give the original back."""
-    first: dict[str, str] = {}
-    for query in queries:
-        if plain := " ".join(query.split()).casefold():
-            first.setdefault(plain, query)
-    return list(first.values())
 
 
 async def _run(part: Any, **values: Any) -> dict[str, Any]:

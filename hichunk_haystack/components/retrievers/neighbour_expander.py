@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,10 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import DocumentStore
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.chains import Lengths, resolve_hits
+from hichunk_haystack.chains import Lengths, ResolvedHits, resolve_hits
+from hichunk_haystack.expanding import Place, choose, climb, siblings
 from hichunk_haystack.leaf_texts import read_hits
-from hichunk_haystack.nodes import CHILDREN, PARENT, TREE_ID
-from hichunk_haystack.plans import Hit
+from hichunk_haystack.nodes import CHILDREN, TREE_ID
 from hichunk_haystack.reading import Reads, with_reads, with_reads_async
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
 
@@ -21,14 +21,17 @@ from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
 @component
 class NeighbourExpander:
     """
-    Fills what a result leaves of the budget with the nodes before and behind it.
+    Fills what results leave of the budget with the nodes above them, and with those before and behind them.
 
-    A hit often needs the sentence before it to be understood, and the merge leaves room when a parent is too large or
-    too little of it was found. Siblings at distance 1 of all results are considered first, best result first, then
-    those at distance 2, and so on; each that fits is taken. What stands in a result already is not taken again.
+    A hit often needs the sentence before it to be understood, or the section that it stands in.
 
-    Put it behind a `BudgetAutoMergingRetriever` with the same budget and overhead. (To go up by levels instead, give
-    that one `policy="parent"`.)
+    - `levels`: results give way to the node above them where the budget can take it, the best result first; then those
+      that did, to the node above that one, and so on. A node takes along all results that lie in it.
+    - `siblings`: those at distance 1 of what then stands there are considered first, best result first, then those at
+      distance 2, and so on; each that fits is taken. What stands in a result already is not taken again.
+
+    Put it behind a `BudgetAutoMergingRetriever` that has a part of the budget, the same overhead, and ranks
+    (`order="rank"`): passages that were joined in reading order are no nodes any more, and have no neighbours.
 
     ```python
     from haystack import Document
@@ -56,6 +59,7 @@ class NeighbourExpander:
         *,
         token_budget: int = 4096,
         siblings: int = 1,
+        levels: int = 0,
         document_overhead: int = 0,
         token_counter: TokenCounter | None = None,
     ) -> None:
@@ -65,13 +69,15 @@ class NeighbourExpander:
         :param document_store: Where the nodes are.
         :param token_budget: The most tokens of all documents together, results included.
         :param siblings: How many siblings on either side of a result to go.
+        :param levels: How many levels above a result to go.
         :param document_overhead: Tokens that each document costs besides its own, as for the merge.
         :param token_counter: Counts documents that carry no `token_count`; by default the tokenizer of
             all-MiniLM-L6-v2.
         :raises ValueError: If a number makes no sense; the message names it.
         """
         for name, value, least in (
-            ("token_budget", token_budget, 1), ("siblings", siblings, 0), ("document_overhead", document_overhead, 0),
+            ("token_budget", token_budget, 1), ("siblings", siblings, 0), ("levels", levels, 0),
+            ("document_overhead", document_overhead, 0),
         ):  # fmt: skip
             if value < least:
                 msg = f"{name} is {value}; it must be at least {least}."
@@ -79,6 +85,7 @@ class NeighbourExpander:
         self.document_store = document_store
         self.token_budget = token_budget
         self.siblings = siblings
+        self.levels = levels
         self.document_overhead = document_overhead
         self.token_counter = token_counter
         self._counter: TokenCounter = token_counter or HuggingFaceTokenCounter()
@@ -89,25 +96,30 @@ class NeighbourExpander:
         if self.token_counter is not None:
             warm_up_counter(self.token_counter)
 
-    @component.output_types(documents=list[Document], added=int)
+    @component.output_types(documents=list[Document], climbed=int, added=int)
     def run(self, documents: list[Document], token_budget: int | None = None) -> dict[str, Any]:
         """
         Add neighbours.
 
-        :param documents: Results in rank order. They are not changed, and all come back.
+        :param documents: Results in rank order. They are not changed. Where they are above the budget already, they
+            come back as they are.
         :param token_budget: Token budget for this query instead of the component's.
-        :returns: A dictionary with `documents`, the results in their order, each between the neighbours that were
-            added, which have its score and its id in `neighbour_of` in their meta; and `added`, how many those are.
+        :returns: A dictionary with:
+            - `documents`: the results in their order, each itself or in a node above it, between the neighbours that
+              were added. Nodes above have the best score of the results in them, and their ids in `expanded_from` in
+              their meta; neighbours have the score of what they stand beside, and its id in `neighbour_of`.
+            - `climbed`: how many nodes above results there are.
+            - `added`: how many neighbours there are.
         :raises ValueError: If the budget is below 1.
         """
         return with_reads(self._expand(documents, token_budget), self.document_store)
 
-    @component.output_types(documents=list[Document], added=int)
+    @component.output_types(documents=list[Document], climbed=int, added=int)
     async def run_async(self, documents: list[Document], token_budget: int | None = None) -> dict[str, Any]:
         """
         Add neighbours without blocking.
 
-        :param documents: Results in rank order. They are not changed, and all come back.
+        :param documents: Results in rank order. They are not changed.
         :param token_budget: Token budget for this query instead of the component's.
         :returns: What `run` returns.
         :raises ValueError: If the budget is below 1.
@@ -115,39 +127,64 @@ class NeighbourExpander:
         return await with_reads_async(self._expand(documents, token_budget), self.document_store)
 
     def _expand(self, documents: list[Document], token_budget: int | None) -> Reads[dict[str, Any]]:
-        """Two reads: the parents, who name the siblings, and the siblings that may come in."""
+        """Read what takes the place of results, with the parents, who name the siblings; then the siblings."""
         budget = self.token_budget if token_budget is None else token_budget
         if budget < 1:
             msg = f"token_budget is {budget}; it must be at least 1."
             raise ValueError(msg)
         resolved = yield from resolve_hits(documents, self._lengths)
-        left = budget - sum(hit.tokens + self.document_overhead for hit in resolved.hits)
-        parents = list(dict.fromkeys(each.meta[PARENT] for each in documents if each.meta.get(PARENT)))
-        if left <= 0 or not self.siblings or not parents:
-            return {"documents": list(documents), "added": 0}
-        families = yield parents
-        wanted = list(_siblings(documents, families, self.siblings))
-        names = list(dict.fromkeys(name for _, name, _ in wanted))
+        room = budget - sum(hit.tokens + self.document_overhead for hit in resolved.hits)
+        if room < 0:
+            return {"documents": list(documents), "climbed": 0, "added": 0}
+        places, room, families = yield from self._climbed(documents, resolved, room)
+        hits = [place.hit for place in places]
+        there = {document.id: document for document in [*families.values(), *documents]}
+        standing = [_standing(place, there[place.hit.id]) for place in places]
+        children = {name: node.meta.get(CHILDREN) or () for name, node in families.items()}
+        wanted = list(siblings(hits, children, self.siblings)) if room > 0 else []
+        names = list(dict.fromkeys(each.id for each in wanted))
         read = (yield names) if names else {}
         whole, _ = yield from read_hits(list(read.values()))
-        there = {node.id: node for node in whole}
-        places = yield from resolve_hits(whole, self._lengths)
-        around = {hit.id: hit for hit in places.hits}
-        taken = _Taken(resolved.hits)
-        beside: dict[tuple[int, int], Document] = {}
-        for number, name, distance in wanted:
-            sibling, result = there.get(name), documents[number]
-            if sibling is None or sibling.meta.get(TREE_ID) != result.meta.get(TREE_ID):
-                continue
-            cost = around[name].tokens + self.document_overhead
-            if cost > left or not taken.take(around[name]):
-                continue
-            left -= cost
-            meta = {**sibling.meta, "neighbour_of": result.id}
-            beside[number, distance] = replace(
-                sibling, meta=meta, score=result.score, embedding=None, sparse_embedding=None
+        beside = {node.id: node for node in whole}
+        around = {hit.id: hit for hit in (yield from resolve_hits(whole, self._lengths)).hits}
+        # A source that is being replaced may have nodes of two versions.
+        same = [each for each in wanted if each.id in beside and _tree(beside[each.id]) == _tree(standing[each.number])]
+        chosen = choose(hits, same, around, room, self.document_overhead)
+        return {
+            "documents": list(_in_order(standing, chosen, beside)),
+            "climbed": sum(bool(place.stands_for) for place in places),
+            "added": len(chosen),
+        }
+
+    def _climbed(
+        self, documents: Sequence[Document], resolved: ResolvedHits, room: int
+    ) -> Reads[tuple[list[Place], int, dict[str, Document]]]:
+        """What stands in the place of results, the room left, and the nodes that were read, with text or without."""
+        results = {document.id: document for document in documents}
+        read: dict[str, Document] = dict(resolved.read)
+        whole: dict[str, Document | None] = {}
+
+        def available(name: str, gone: Sequence[str]) -> bool:
+            if name not in whole:
+                return True  # as far as is known; it is read, and then planned anew
+            node = whole[name]
+            return node is not None and all(_tree(results[each]) == _tree(node) for each in gone)
+
+        while True:
+            places, left = climb(resolved.hits, room, self.levels, self.document_overhead, available)
+            unknown = [place.hit.id for place in places if place.stands_for and place.hit.id not in whole]
+            parents = (
+                [place.hit.ancestors[0].id for place in places if place.hit.ancestors]
+                if self.siblings and left > 0
+                else []
             )
-        return {"documents": list(_in_order(documents, beside, self.siblings)), "added": len(beside)}
+            missing = [name for name in dict.fromkeys([*unknown, *parents]) if name not in read]
+            read |= (yield missing) if missing else {}
+            if not unknown:
+                return places, left, {**read, **{name: node for name, node in whole.items() if node is not None}}
+            with_text, _ = yield from read_hits([read[name] for name in unknown if name in read])
+            whole |= dict.fromkeys(unknown)
+            whole |= {node.id: node for node in with_text}
 
     def to_dict(self) -> dict[str, Any]:
         """
@@ -160,6 +197,7 @@ class NeighbourExpander:
             document_store=self.document_store,
             token_budget=self.token_budget,
             siblings=self.siblings,
+            levels=self.levels,
             document_overhead=self.document_overhead,
             token_counter=self.token_counter,
         )
@@ -185,45 +223,29 @@ class NeighbourExpander:
             await self.document_store.close_async()
 
 
-def _siblings(
-    documents: Sequence[Document], families: dict[str, Document], reach: int
-) -> Iterator[tuple[int, str, int]]:
-    """(number of the result, id of a sibling, distance), in the order in which they are considered."""
-    lines = []
-    for document in documents:
-        parent = families.get(document.meta.get(PARENT) or "")
-        line = list(parent.meta.get(CHILDREN) or ()) if parent is not None else []
-        lines.append((line, line.index(document.id)) if document.id in line else ([], 0))
-    for distance in range(1, reach + 1):
-        for number, (line, place) in enumerate(lines):
-            # What comes before is needed for understanding more often.
-            for step in (-distance, distance):
-                if 0 <= place + step < len(line):
-                    yield number, line[place + step], step
+def _tree(node: Document) -> Any:
+    return node.meta.get(TREE_ID)
 
 
-class _Taken:
-    """Tells whether a node's text stands in a result already, in whole or in part."""
-
-    def __init__(self, hits: Iterable[Hit]) -> None:
-        self.held: set[str] = set()
-        self.above: set[str] = set()
-        for hit in hits:
-            self.add(hit)
-
-    def add(self, hit: Hit) -> None:
-        self.held.add(hit.id)
-        self.above.update(node.id for node in hit.ancestors)
-
-    def take(self, hit: Hit) -> bool:
-        if hit.id in self.held or hit.id in self.above or any(node.id in self.held for node in hit.ancestors):
-            return False
-        self.add(hit)
-        return True
+def _standing(place: Place, node: Document) -> Document:
+    """The result itself, or the node in its place."""
+    if not place.stands_for:
+        return node
+    meta = {**node.meta, "expanded_from": list(place.stands_for)}
+    return replace(node, meta=meta, score=place.hit.score, embedding=None, sparse_embedding=None)
 
 
-def _in_order(documents: Sequence[Document], beside: dict[tuple[int, int], Document], reach: int) -> Iterator[Document]:
-    for number, document in enumerate(documents):
-        yield from (beside[number, -step] for step in range(reach, 0, -1) if (number, -step) in beside)
-        yield document
-        yield from (beside[number, step] for step in range(1, reach + 1) if (number, step) in beside)
+def _in_order(
+    standing: Sequence[Document], chosen: Mapping[tuple[int, int], str], beside: Mapping[str, Document]
+) -> Iterator[Document]:
+    steps: dict[int, list[int]] = {}
+    for number, step in sorted(chosen):
+        steps.setdefault(number, []).append(step)
+    for number, document in enumerate(standing):
+        for step in sorted([0, *steps.get(number, ())]):
+            if step == 0:
+                yield document
+                continue
+            node = beside[chosen[number, step]]
+            meta = {**node.meta, "neighbour_of": document.id}
+            yield replace(node, meta=meta, score=document.score, embedding=None, sparse_embedding=None)

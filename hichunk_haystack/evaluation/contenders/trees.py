@@ -38,18 +38,26 @@ class Forest:
         """
         self.corpus = corpus
         self.splitter = splitter
-        self.options = {"leaves_per_call": 100_000, "progress_bar": False, **embedder}
+        self.options = {"leaves_per_call": 100_000, "progress_bar": False, "embed_front_matter": True, **embedder}
 
     @cached_property
     def leaves(self) -> list[Document]:
         """The leaves that have a word, with vectors."""
+        return [node for node in self.embedded() if is_leaf(node) and node.meta["token_count"]]
+
+    def embedded(self) -> list[Document]:
+        """
+        Split and embed the documents.
+
+        :returns: All nodes of their trees.
+        """
         documents = [
             Document(id=name, content=text, meta={"name": name}) for name, text in self.corpus.dataset.documents.items()
         ]
         nodes = self.splitter.run(documents)["documents"]
         cached: Any = self.corpus.embedder
         embedder = HierarchyEmbedder(cached, **self.options)
-        return [node for node in embedder.run(nodes)["documents"] if is_leaf(node) and node.meta["token_count"]]
+        return embedder.run(nodes)["documents"]
 
     @cached_property
     def ranking(self) -> list[list[tuple[int, float]]]:
@@ -67,14 +75,24 @@ class Forest:
         :param budget: Tokens.
         :returns: Hits.
         """
-        mean = sum(leaf.meta["token_count"] for leaf in self.leaves) / len(self.leaves)
-        enough = ceil(_SURPLUS * budget / mean) + 10
+        enough = self.enough(budget)
         for ranked in self.ranking:
-            yield [self._all_hits[number]._replace(score=score) for number, score in ranked[:enough]]
+            yield [self.all_hits[number]._replace(score=score) for number, score in ranked[:enough]]
+
+    def enough(self, budget: int) -> int:
+        """
+        Tell how many leaves fill a budget, whatever is merged or skipped.
+
+        :param budget: Tokens.
+        :returns: How many.
+        """
+        mean = sum(leaf.meta["token_count"] for leaf in self.leaves) / len(self.leaves)
+        return ceil(_SURPLUS * budget / mean) + 10
 
     @cached_property
-    def _all_hits(self) -> list[Hit]:
-        return [_hit(leaf) for leaf in self.leaves]
+    def all_hits(self) -> list[Hit]:
+        """A hit for each leaf, without a score."""
+        return [hit_of(leaf) for leaf in self.leaves]
 
     def rows(self) -> Vectors:
         """
@@ -172,12 +190,18 @@ def _parent(hit: Hit) -> Piece:
     return Piece(hit.source_id, node.start or 0, node.end or 0)
 
 
-def _hit(leaf: Document) -> Hit:
-    meta = leaf.meta
+def hit_of(node: Document) -> Hit:
+    """
+    Make a hit of a node.
+
+    :param node: A node of ours.
+    :returns: A hit without a score.
+    """
+    meta = node.meta
     above = tuple(
         Ancestor(link["id"], link["tokens"], link["children"], link["level"], link["start"], link["end"])
         for link in meta[ANCESTORS]
     )
     return Hit(
-        leaf.id, meta["token_count"], None, meta["source_id"], above, meta["split_idx_start"], meta["split_idx_end"]
+        node.id, meta["token_count"], None, meta["source_id"], above, meta["split_idx_start"], meta["split_idx_end"]
     )

@@ -229,7 +229,7 @@ def test_yaml_and_back() -> None:
     assert data["type"] == "hichunk_haystack.components.retrievers.MultiLevelRetriever"
     parameters = {key: value for key, value in data["init_parameters"].items() if key != "document_store"}
     assert parameters == {
-        "quotas": {"1": 8, "leaf": 40}, "coarse_to_fine": True, "coverage": 0.5, "max_collapse_tokens": 512,
+        "quotas": {"1": 8, "leaf": 40}, "coarse_to_fine": True, "coverage": 0.5, "max_collapse_tokens": 128,
         "filters": None, "filter_policy": "merge",
     }  # fmt: skip
 
