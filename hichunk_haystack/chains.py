@@ -6,11 +6,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from haystack import Document
 from haystack.token_counters.types import TokenCounter
 
+from hichunk_haystack.atoms import CHARACTERS_PER_TOKEN
 from hichunk_haystack.nodes import ANCESTORS, CHILDREN, LEVEL, PARENT
 from hichunk_haystack.plans import Ancestor, Hit
 from hichunk_haystack.reading import Reads
@@ -74,6 +76,27 @@ class Lengths:
         return lengths
 
 
+def weigh(text: str, tokens: int) -> int:
+    """
+    Say what a text takes of a budget: its tokens, or one for each 16 characters where these are more.
+
+    Tokenizers of the WordPiece kind count a word of more than 100 characters as a single unknown token, so that a node
+    of 300,000 such characters would cost one token.
+
+    :param text: The text; white space in it weighs nothing.
+    :param tokens: Its length in tokens.
+    :returns: Its weight.
+    """
+    if len(text) <= CHARACTERS_PER_TOKEN * tokens:
+        return tokens
+    return max(tokens, ceil(sum(map(len, text.split())) / CHARACTERS_PER_TOKEN))
+
+
+def _weigh_span(tokens: int, start: int | None, end: int | None) -> int:
+    """The same for a node that is known by its span only, with its white space."""
+    return tokens if start is None or end is None else max(tokens, -(-(end - start) // CHARACTERS_PER_TOKEN))
+
+
 def resolve_hits(documents: Sequence[Document], lengths: Lengths) -> Reads[ResolvedHits]:
     """
     Find each document's length, place and ancestors.
@@ -81,6 +104,8 @@ def resolve_hits(documents: Sequence[Document], lengths: Lengths) -> Reads[Resol
     Our nodes carry all of it, and nothing is read. Nodes of Haystack's `HierarchicalDocumentSplitter` name their parent
     only: the parents of all such hits are read together, level by level, what has no length is counted, and offsets,
     which are relative to the parent there, are added up. Documents without a tree have no ancestors.
+
+    Lengths are what a budget has to give for them: tokens, or one for each 16 characters where these are more.
 
     :param documents: Retrieved documents in rank order.
     :param lengths: Where lengths come from.
@@ -141,7 +166,8 @@ class _Resolver:
         end = None if start is None else start + len(document.content or "")
         # Some rankers score with NumPy's numbers, which JSON has no words for.
         score = None if document.score is None else float(document.score)
-        return Hit(document.id, self.lengths[document.id], score, source, above, start, end)
+        tokens = weigh(document.content or "", self.lengths[document.id])
+        return Hit(document.id, tokens, score, source, above, start, end)
 
     def carried(self, links: Sequence[dict[str, Any]] | None) -> tuple[Ancestor, ...]:
         """The ancestors that a node of ours carries."""
@@ -150,9 +176,9 @@ class _Resolver:
             node_id = link["id"]
             known = self.chains.get(node_id)
             if known is None:
-                ancestor = Ancestor(
-                    node_id, link["tokens"], link["children"], link["level"], link.get("start"), link.get("end")
-                )
+                start, end = link.get("start"), link.get("end")
+                tokens = _weigh_span(link["tokens"], start, end)
+                ancestor = Ancestor(node_id, tokens, link["children"], link["level"], start, end)
                 known = self.chains[node_id] = (ancestor, *chain)
             chain = known
         return chain
@@ -174,10 +200,9 @@ class _Resolver:
         for parent, node in zip(path[:0:-1], path[-2::-1], strict=True):
             start, offset = place.start, _offset(node, parent)
             end = None if start is None else start + len(parent.content or "")
-            link = Ancestor(
-                parent.id, self.lengths[parent.id], len(parent.meta.get(CHILDREN) or ()), parent.meta.get(LEVEL, 0),
-                start, end,
-            )  # fmt: skip
+            tokens = weigh(parent.content or "", self.lengths[parent.id])
+            children, level = len(parent.meta.get(CHILDREN) or ()), parent.meta.get(LEVEL, 0)
+            link = Ancestor(parent.id, tokens, children, level, start, end)
             start = None if start is None or offset is None else start + offset
             place = self.places[node.id] = _Place(place.source_id, start, (link, *place.above))
         return place

@@ -13,6 +13,7 @@ from typing import Any
 from haystack import Document
 
 from hichunk_haystack.nodes import ANCESTORS, BLOCK_SIZE, CHILDREN, LEVEL, PARENT, TREE_ID, is_leaf
+from hichunk_haystack.storable import storable_value
 
 FINGERPRINT = "__fingerprint"
 """Meta key of a root: a hash of its source and of all that its tree and its vectors depend on."""
@@ -55,8 +56,9 @@ def fingerprint(roots: Iterable[Document], version: str = "") -> str:
     :param roots: The roots of all trees of the source, in any order.
     :param version: What else it depends on, such as the embedding model.
     :returns: 32 hexadecimal digits.
+    :raises UnstorableError: If there is something in the meta that can't be written.
     """
-    parts = sorted(json.dumps([root.meta[TREE_ID], _own_meta(root)], sort_keys=True, default=_plain) for root in roots)
+    parts = sorted(_dump([root.meta[TREE_ID], _own_meta(root)]) for root in roots)
     text = json.dumps([version, *parts])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -91,6 +93,7 @@ def sign(nodes: Sequence[Document]) -> Signed:
 
     :param nodes: All nodes that are written of the source; they are not changed.
     :returns: The nodes to write.
+    :raises UnstorableError: If there is something in the meta of a root that can't be written.
     """
     ids = {node.id for node in nodes}
     trees: dict[str, list[Document]] = {}
@@ -125,6 +128,13 @@ def _without_record(node: Document) -> Document:
 
 def _own_meta(root: Document) -> dict[str, Any]:
     return {str(name): value for name, value in root.meta.items() if name not in _STRUCTURE}
+
+
+def _dump(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, default=_plain)
+    except (TypeError, ValueError, RecursionError):  # keys of several kinds, or circles
+        return json.dumps(storable_value(value), sort_keys=True)
 
 
 def _plain(value: Any) -> Any:

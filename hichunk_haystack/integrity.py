@@ -14,6 +14,7 @@ from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
 from hichunk_haystack.commits import COMPLETE, FINGERPRINT, STATE, SUPERSEDED
+from hichunk_haystack.front_matter import FRONT_MATTER, is_searched
 from hichunk_haystack.nodes import CHILDREN, LEVEL, PARENT, TREE_ID
 from hichunk_haystack.store_work import StoreCall, StoreWork, run_work, scan
 from hichunk_haystack.stored_sources import source_name
@@ -206,7 +207,7 @@ class _Survey:
             self.usual = self.usual or size
             if size != self.usual:
                 self.sizes[document.id] = size
-        elif not children and document.sparse_embedding is None:
+        elif is_searched(document) and document.sparse_embedding is None:
             self.without_vector.append(document.id)
 
     def orphans(self) -> Iterator[tuple[str, str]]:
@@ -288,7 +289,7 @@ def _survey(document_store: DocumentStore, source_key: str, embedding_dim: int |
     dim = getattr(document_store, "embedding_dim", None) if embedding_dim is None else embedding_dim
     pages = hasattr(document_store, "get_nodes_page")
     given = pages or getattr(document_store, "return_embedding", True)
-    fields = [source_key, "source_id", LEVEL, PARENT, CHILDREN, TREE_ID, STATE, FINGERPRINT]
+    fields = [source_key, "source_id", LEVEL, PARENT, CHILDREN, TREE_ID, STATE, FINGERPRINT, FRONT_MATTER]
 
     def survey(usual: int | None) -> _Survey:
         result = _Survey(usual=usual, vectors=vectors and bool(given))

@@ -12,6 +12,7 @@ from typing import Any
 
 from haystack import Document
 
+from hichunk_haystack.chains import weigh
 from hichunk_haystack.nodes import ANCESTORS, BLOCK_SIZE, CHILDREN, LEVEL, PARENT, TREE_ID
 
 JOINED = "joined"
@@ -27,7 +28,7 @@ class Part:
     A document and where it stands.
 
     :param document: The document.
-    :param tokens: Its length in tokens.
+    :param tokens: What it takes of the budget.
     :param start: Offset of its first character in its source; `None` where that is not known.
     :param source_id: Its source.
     :param nodes: Ids of the nodes that it is made of.
@@ -65,10 +66,11 @@ def join_touching(parts: Sequence[Part], count: Callable[[Sequence[str]], list[i
     counts = iter(count(["".join(group.pieces) for group in several]) if several else [])
     result: list[Part] = []
     for group in groups:
-        tokens = next(counts) if len(group.parts) > 1 else 0
+        text, tokens = "".join(group.pieces), next(counts) if len(group.parts) > 1 else 0
+        weight = weigh(text, tokens)
         together = sum(part.tokens + overhead for part in group.parts)
-        if len(group.parts) > 1 and tokens + overhead <= together:
-            result.append(_joined(group.parts, "".join(group.pieces), tokens))
+        if len(group.parts) > 1 and weight + overhead <= together:
+            result.append(_joined(group.parts, text, tokens, weight))
         else:
             result += group.parts
     return result
@@ -101,7 +103,7 @@ class _Group:
         return True
 
 
-def _joined(group: list[Part], text: str, tokens: int) -> Part:
+def _joined(group: list[Part], text: str, tokens: int, weight: int) -> Part:
     first, metas = group[0], [part.document.meta for part in group]
     nodes = [node for part in group for node in part.nodes]
     # It is no node of the tree: what says so of its first part goes.
@@ -133,4 +135,4 @@ def _joined(group: list[Part], text: str, tokens: int) -> Part:
         sparse_embedding=None,
         score=max(scores, default=None),
     )
-    return Part(document, tokens, first.start, first.source_id, nodes)
+    return Part(document, weight, first.start, first.source_id, nodes)

@@ -4,6 +4,7 @@
 
 """Headings and blocks of a Markdown text, with their offsets."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,26 +15,23 @@ import numpy as np
 import pyromark
 
 from hichunk_haystack.code import code_boundaries
+from hichunk_haystack.front_matter import front_matter_end
 from hichunk_haystack.tables import Table, pipe_tables
 from hichunk_haystack.unicode import well_formed
 from hichunk_haystack.units import Strength, page_boundaries
 
-_OPTIONS = (
-    pyromark.Options.ENABLE_TABLES
-    | pyromark.Options.ENABLE_FOOTNOTES
-    | pyromark.Options.ENABLE_TASKLISTS
-    # Without this, "title: x" above the closing "---" of a front matter would be a heading.
-    | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
-)
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_FOOTNOTES | pyromark.Options.ENABLE_TASKLISTS
 _CONTINUATION = 0b10000000
+_NOT_A_LINE_END = re.compile(rb"[^\r\n]")
 _KINDS = {
     "Paragraph": "paragraph", "Heading": "heading", "BlockQuote": "quote", "List": "list item", "Item": "list item",
-    "CodeBlock": "code", "HtmlBlock": "html", "MetadataBlock": "front matter", "Table": "table row",
+    "CodeBlock": "code", "HtmlBlock": "html", "Table": "table row",
     "TableHead": "table row", "TableRow": "table row", "FootnoteDefinition": "footnote",
 }  # fmt: skip
+_FRONT_MATTER = "front matter"
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough", "Link", "Image", "TableCell", "Superscript", "Subscript"})
 _PLAIN = frozenset({"Paragraph", "List", "Item", "BlockQuote"})
-_AS_IS = frozenset({"CodeBlock", "HtmlBlock", "MetadataBlock"})
+_AS_IS = frozenset({"CodeBlock", "HtmlBlock"})
 _BREAKS = frozenset({"SoftBreak", "HardBreak"})
 
 
@@ -100,8 +98,9 @@ class _Reader:
         as_is = False
         kind: str
         value: Any
+        text = self.without_front_matter()
         # There are some 50 events to a page, most of them of no interest: what is most frequent comes first.
-        for event, span in pyromark.events_with_range(self.text, options=_OPTIONS, merge_text=True):
+        for event, span in pyromark.events_with_range(text, options=_OPTIONS, merge_text=True):
             if isinstance(event, str):
                 self.mark(event, span["start"])
                 continue
@@ -150,6 +149,22 @@ class _Reader:
         for offset, strength in page_boundaries(self.text).items():
             structure.boundaries.setdefault(offset, strength)
         return structure
+
+    def without_front_matter(self) -> str:
+        """
+        Note the front matter, and give the text with blanks in its place.
+
+        The parser would take any lines between two rules for one, wherever they stand, and headings among them for
+        none of the text.
+        """
+        end = len(self.text[: front_matter_end(self.text)].encode())
+        if not end:
+            return self.text
+        start = self.line_start(len(self.data[:end]) - len(self.data[:end].lstrip()))
+        self.boundary(start, Strength.BLOCK)
+        self.kinds[start] = _FRONT_MATTER
+        self.lines(start, end)
+        return (_NOT_A_LINE_END.sub(b" ", self.data[:end]) + self.data[end:]).decode()
 
     def mark(self, event: str, byte: int) -> None:
         """Note a rule, or that a title goes on behind a break."""

@@ -12,6 +12,7 @@ from haystack import Document
 
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.nodes import LEVEL, PARENT, TREE_ID, is_leaf
+from hichunk_haystack.storable import UnstorableError, storable_value
 
 # A filter holds this many values at most, except for a single source that needs more.
 MOST_VALUES = 1000
@@ -35,7 +36,7 @@ class Source:
 
     name: str
     keys: set[str | int] = field(default_factory=set)
-    roots: set[str] = field(default_factory=set)
+    roots: set[str | int] = field(default_factory=set)
     trees: set[str] = field(default_factory=set)
     loose: set[str] = field(default_factory=set)
     nodes: list[Document] = field(default_factory=list)
@@ -66,7 +67,7 @@ def group_by_source(documents: Iterable[Document], source_key: str) -> list[Sour
     """
     sources: list[Source] = []
     by_key: dict[str | int, Source] = {}
-    by_root: dict[str, Source] = {}
+    by_root: dict[str | int, Source] = {}
     for document in {document.id: document for document in documents}.values():
         key, root = source_key_of(document, source_key), source_id_of(document)
         source = by_root.get(root) if root is not None else None
@@ -132,7 +133,7 @@ def _theirs(sources: Sequence[Source], source_key: str) -> dict[str, Any]:
     return of_sources(keys, roots, source_key)
 
 
-def of_sources(keys: Sequence[str | int], roots: Sequence[str], source_key: str) -> dict[str, Any]:
+def of_sources(keys: Sequence[str | int], roots: Sequence[str | int], source_key: str) -> dict[str, Any]:
     """
     Build a filter for all that belongs to some sources.
 
@@ -151,17 +152,16 @@ def of_sources(keys: Sequence[str | int], roots: Sequence[str], source_key: str)
 
 def source_key_of(document: Document, source_key: str) -> str | int | None:
     """
-    Give the value of the identifying field, where it is one that a store can filter on.
+    Give the value of the identifying field as a store holds it, where it is one that a store can filter on.
 
     :param document: A node.
     :param source_key: Name of the meta field.
     :returns: The value, or `None`.
     """
-    value = document.meta.get(source_key)
-    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+    return as_source_name(document.meta.get(source_key))
 
 
-def source_id_of(document: Document) -> str | None:
+def source_id_of(document: Document) -> str | int | None:
     """
     Give the id of the source document, which nodes of Haystack's own trees do not know: theirs names the parent.
 
@@ -170,7 +170,23 @@ def source_id_of(document: Document) -> str | None:
     """
     if TREE_ID not in document.meta and PARENT in document.meta:
         return None
-    return document.meta.get("source_id")
+    return as_source_name(document.meta.get("source_id"))
+
+
+def as_source_name(value: Any) -> str | int | None:
+    """
+    Give a value as the name of a source, the same whether it comes from a caller or from a store.
+
+    :param value: Any value: a text, a whole number, or what is stored as one of these, such as a `pathlib.Path`.
+    :returns: A text or a whole number; `None` where the value is neither.
+    """
+    if type(value) is str and value.isascii():
+        return value
+    try:
+        plain = storable_value(value)
+    except UnstorableError:
+        return None
+    return plain if isinstance(plain, str | int) and not isinstance(plain, bool) else None
 
 
 def _parts(sources: Iterable[Source]) -> Iterator[list[Source]]:

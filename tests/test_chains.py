@@ -8,7 +8,7 @@ from haystack import Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from hichunk_haystack.chains import Lengths, ResolvedHits, resolve_hits
+from hichunk_haystack.chains import Lengths, ResolvedHits, resolve_hits, weigh
 from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
 from hichunk_haystack.merging import Hit
 from hichunk_haystack.reading import with_reads
@@ -158,3 +158,30 @@ def test_documents_without_a_tree() -> None:
         ([], 0, "image", None, None),
     ]
     assert resolved.hits[0].score == 0.5
+
+
+def test_long_words_weigh_by_their_characters() -> None:
+    # WordPiece counts each word of more than 100 characters as one unknown token.
+    words = ["a" * 1600, "b" * 160, "c d " * 8]
+    text = " ".join(words)
+    assert [weigh(each, tokens) for each, tokens in zip(words, (1, 1, 16), strict=True)] == [100, 10, 16]
+    # White space weighs nothing in a text that is at hand.
+    assert weigh("x" + " " * 1000 + "y", 2) == 2
+    section = {"id": "s", "level": 1, "tokens": 18, "children": 3, "start": 100, "end": 100 + len(text)}
+    bare = {"id": "r", "level": 0, "tokens": 18, "children": 1}
+    leaf = Document(
+        id="l",
+        content=words[0],
+        meta={"token_count": 1, "source_id": "r", "split_idx_start": 100, "__ancestors": [section, bare]},
+    )
+    (hit,) = resolve([leaf], []).hits
+    # 1600 + 160 + 32 characters and two blanks: 1794 / 16 = 112.1
+    assert (hit.tokens, [above.tokens for above in hit.ancestors]) == (100, [113, 18])
+
+
+def test_what_a_stock_tree_does_not_carry_is_weighed_by_its_text() -> None:
+    text = f"{'a' * 800} {'b' * 800} {'c' * 800} {'d' * 800}"
+    splitter = HierarchicalDocumentSplitter(block_sizes={4, 1}, split_overlap=0, split_by="word")
+    nodes = splitter.run([Document(id="source", content=text)])["documents"]
+    (hit,) = resolve(leaves(nodes)[:1], nodes).hits
+    assert (hit.tokens, [above.tokens for above in hit.ancestors][:1]) == (50, [200])

@@ -2,13 +2,16 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from haystack import Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 
-from hichunk_haystack.sources import Source, group_by_source, stale_filters
+from hichunk_haystack.sources import Source, as_source_name, group_by_source, stale_filters
 
 
 def node(node_id: str, root: str | None = None, tree: str | None = None, **meta: Any) -> Document:
@@ -128,3 +131,31 @@ def test_filters_are_bounded(count: int, filters: int) -> None:
         keys, roots = theirs["conditions"]
         # A filter that spares another part's trees, or does not spare its own, would delete what was just written.
         assert [v[1:] for v in trees["value"]] == [v[1:] for v in keys["value"]] == [v[1:] for v in roots["value"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("a.md", "a.md"),
+        (Path("shelf/a.md"), "shelf/a.md"),
+        (7, 7),
+        (np.int64(7), 7),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (b"a.md", "a.md"),
+        ("t\udcf6pfe.md", "t\\udcf6pfe.md"),
+        (True, None),
+        (None, None),
+        (1.5, None),
+        (["a.md"], None),
+        (object(), None),
+    ],
+)
+def test_a_source_is_named_by_what_is_stored(value: Any, name: str | int | None) -> None:
+    assert as_source_name(value) == name
+    (source,) = group_by_source([node("r", "r", "t", file_path=value)], "file_path")
+    assert source.keys == (set() if name is None else {name})
+
+
+def test_a_source_id_that_is_no_name_does_not_stop_the_others() -> None:
+    flat = [Document(id=letter, content="x", meta={"source_id": [letter]}) for letter in "ab"]
+    assert [(source.keys, source.roots) for source in group_by_source(flat, "file_path")] == [(set(), set())] * 2

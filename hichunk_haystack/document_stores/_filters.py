@@ -4,7 +4,9 @@
 
 """Filters in Qdrant's form, with one condition for a list of values."""
 
-from typing import Any, cast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from haystack_integrations.document_stores.qdrant.filters import convert_filters_to_qdrant
 from qdrant_client.http import models as rest
@@ -25,6 +27,88 @@ def compact_filter(filters: dict[str, Any] | rest.Filter | None) -> rest.Filter 
         return converted
     folded = _fold(converted)
     return folded if isinstance(folded, rest.Filter) else rest.Filter(must=[folded])
+
+
+_FIELD = re.compile(r"id|meta(?:\.[A-Za-z0-9_-]+)+")
+
+Test = Callable[[Mapping[str, Any]], bool]
+
+
+class QuickTest(NamedTuple):
+    """
+    A filter as a function.
+
+    :param fields: What of a payload it looks at.
+    :param holds: Says of a payload whether it matches.
+    """
+
+    fields: list[str]
+    holds: Test
+
+    def points(self, records: Iterable[rest.Record]) -> rest.PointIdsList:
+        """
+        Gives the points that match.
+
+        :param records: Points with these fields.
+        :returns: Their ids.
+        """
+        return rest.PointIdsList(points=[record.id for record in records if self.holds(record.payload or {})])
+
+
+def quick_test(filters: Any) -> QuickTest | None:
+    """
+    Make a function of a filter, which costs the same for one value as for a thousand.
+
+    The embedded engine compares each point with each value: a thousand sources that are written again would take a
+    minute. For a single value it takes three times as long, too.
+
+    :param filters: A Haystack filter.
+    :returns: What finds the same points as `compact_filter`; `None` where there is anything in it besides "==", "in"
+        and "not in" with texts or whole numbers, AND and OR.
+    """
+    fields: dict[str, None] = {}
+    test = _test(filters, fields)
+    return None if test is None else QuickTest(list(fields), test)
+
+
+def _test(filters: Any, fields: dict[str, None]) -> Test | None:
+    if not isinstance(filters, dict):
+        return None
+    operator = filters.get("operator")
+    if operator in ("AND", "OR"):
+        tests = [_test(each, fields) for each in filters.get("conditions") or ()]
+        known = [test for test in tests if test is not None]
+        if not known or len(known) < len(tests):
+            return None
+        return (
+            (lambda payload: all(test(payload) for test in known))
+            if operator == "AND"
+            else (lambda payload: any(test(payload) for test in known))
+        )
+    field, values = filters.get("field"), filters.get("value")
+    if operator == "==":
+        operator, values = "in", [values]
+    if operator not in ("in", "not in") or not isinstance(field, str) or not _FIELD.fullmatch(field):
+        return None
+    if not isinstance(values, list) or {type(value) for value in values} not in ({str}, {int}):
+        return None
+    fields[field] = None
+    wanted, path = frozenset(values), field.split(".")
+    is_in = operator == "in"
+    return lambda payload: _matches(_value(payload, path), wanted) is is_in
+
+
+def _value(payload: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if not isinstance(payload, dict):
+            return None
+        payload = payload.get(name)
+    return payload
+
+
+def _matches(value: Any, wanted: frozenset[Any]) -> bool:
+    # True is 1 and 1.0 is 1 to Python, not to Qdrant.
+    return any(type(each) in (str, int) and each in wanted for each in (value if isinstance(value, list) else (value,)))
 
 
 def _fold(condition: Any) -> Any:

@@ -17,11 +17,13 @@ from haystack_integrations.document_stores.qdrant.converters import (
 from qdrant_client.http import models as rest
 
 from ._connected_store import ConnectedQdrantDocumentStore
-from ._filters import compact_filter
+from ._filters import QuickTest, compact_filter, quick_test
 
 # Points of one request: enough for few requests, and with vectors of 1,024 numbers still about 20 MB.
 _PAGE = 5_000
 _PAGE_WITH_VECTORS = 1_000
+# Of an embedded collection, which is in memory as a whole.
+_ALL = 1 << 31
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -160,6 +162,52 @@ class MaintainedQdrantDocumentStore(ConnectedQdrantDocumentStore):
             with_vectors=with_embeddings,
         )
         return self._to_documents(records), after
+
+    def delete_by_filter(self, filters: dict[str, Any]) -> int:
+        """
+        Deletes the documents that match a filter.
+
+        :param filters: A Haystack filter. "in" and "not in" are one condition each, however many values they have.
+        :returns: How many have been deleted.
+        :raises QdrantStoreError: If the store fails.
+        """
+        self._initialize_client()
+        assert self._client is not None
+        test = self._quick_test(filters)
+        if test is None:
+            return super().delete_by_filter(compact_filter(filters))  # type: ignore[arg-type]
+        records, _ = self._client.scroll(
+            collection_name=self.index, limit=_ALL, with_payload=test.fields, with_vectors=False
+        )
+        found = test.points(records)
+        if found.points:
+            self._client.delete(collection_name=self.index, points_selector=found)
+        return len(found.points)
+
+    async def delete_by_filter_async(self, filters: dict[str, Any]) -> int:
+        """
+        Deletes the documents that match a filter.
+
+        :param filters: A Haystack filter. "in" and "not in" are one condition each, however many values they have.
+        :returns: How many have been deleted.
+        :raises QdrantStoreError: If the store fails.
+        """
+        await self._initialize_async_client()
+        assert self._async_client is not None
+        test = self._quick_test(filters)
+        if test is None:
+            return await super().delete_by_filter_async(compact_filter(filters))  # type: ignore[arg-type]
+        records, _ = await self._async_client.scroll(
+            collection_name=self.index, limit=_ALL, with_payload=test.fields, with_vectors=False
+        )
+        found = await asyncio.to_thread(test.points, records)
+        if found.points:
+            await self._async_client.delete(collection_name=self.index, points_selector=found)
+        return len(found.points)
+
+    def _quick_test(self, filters: dict[str, Any]) -> QuickTest | None:
+        # A server has indexes.
+        return quick_test(filters) if self._connection is not None and self._connection.embedded else None
 
     def _to_documents(self, records: Sequence[rest.Record]) -> list[Document]:
         documents = []

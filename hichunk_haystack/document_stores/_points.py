@@ -14,13 +14,31 @@ from haystack_integrations.document_stores.qdrant.converters import (
     DENSE_VECTORS_NAME,
     convert_haystack_documents_to_qdrant_points,
 )
+from haystack_integrations.document_stores.qdrant.document_store import QdrantStoreError
 from qdrant_client.http import models as rest
+
+from hichunk_haystack.storable import UnstorableError, storable
 
 # A server takes 32 MB a request unless it is told otherwise. Half of that leaves room for what an estimate misses.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 
 # The longest way JSON writes a float: sign, 17 digits, point, exponent and a comma.
 _BYTES_PER_NUMBER = 25
+
+
+def checked_document(document: Document) -> Document:
+    """
+    Gives a document as it can be stored. Embedded Qdrant would take some of what a server refuses.
+
+    :param document: Left as it is.
+    :returns: It, or another one with plain meta.
+    :raises QdrantStoreError: If it can't be stored.
+    """
+    try:
+        return storable(document)
+    except UnstorableError as error:
+        msg = f"Document {document.id!r} can't be stored: {error}. Nothing has been written."
+        raise QdrantStoreError(msg) from None
 
 
 def to_points(documents: Sequence[Document], *, use_sparse_embeddings: bool) -> list[rest.PointStruct]:

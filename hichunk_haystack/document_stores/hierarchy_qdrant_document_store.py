@@ -20,10 +20,9 @@ from haystack_integrations.document_stores.qdrant.document_store import QdrantSt
 from qdrant_client.http import models as rest
 from tqdm import tqdm
 
-from ._filters import compact_filter
 from ._level_store import LevelQdrantDocumentStore
 from ._level_vectors import move_inner_vectors
-from ._points import to_points
+from ._points import checked_document, to_points
 from ._retries import telling_what_is_written
 
 
@@ -242,13 +241,13 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
         :param policy: `FAIL` raises if one of the documents is there already, `SKIP` leaves those alone, `OVERWRITE`
             (and `NONE`) replaces them.
         :returns: How many have been written.
-        :raises QdrantStoreError: If an embedding has not `embedding_dim` numbers.
+        :raises QdrantStoreError: If an embedding has not `embedding_dim` numbers, or something can't be stored.
         :raises DuplicateDocumentError: If a document is there already and the policy is `FAIL`.
         :raises ValueError: If something is not a `Document`.
         """
         self._initialize_client()
         assert self._client is not None
-        self._check_documents(documents)
+        documents = self._checked(documents)
         documents = self._handle_duplicate_documents(documents, policy)
         written = 0
         with self._progress(len(documents)) as progress:
@@ -272,13 +271,13 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
         :param documents: Nodes, in the order in which they are to be written.
         :param policy: As for `write_documents`.
         :returns: How many have been written.
-        :raises QdrantStoreError: If an embedding has not `embedding_dim` numbers.
+        :raises QdrantStoreError: If an embedding has not `embedding_dim` numbers, or something can't be stored.
         :raises DuplicateDocumentError: If a document is there already and the policy is `FAIL`.
         :raises ValueError: If something is not a `Document`.
         """
         await self._initialize_async_client()
         assert self._async_client is not None
-        self._check_documents(documents)
+        documents = self._checked(documents)
         documents = await self._handle_duplicate_documents_async(documents, policy)
         written = 0
         with self._progress(len(documents)) as progress:
@@ -292,26 +291,6 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
                 if progress is not None:
                     progress.update(len(batch))
         return len(documents)
-
-    def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """
-        Deletes the documents that match a filter.
-
-        :param filters: A Haystack filter. "in" and "not in" are one condition each, however many values they have.
-        :returns: How many have been deleted.
-        :raises QdrantStoreError: If the store fails.
-        """
-        return super().delete_by_filter(compact_filter(filters))  # type: ignore[arg-type]
-
-    async def delete_by_filter_async(self, filters: dict[str, Any]) -> int:
-        """
-        Deletes the documents that match a filter.
-
-        :param filters: A Haystack filter. "in" and "not in" are one condition each, however many values they have.
-        :returns: How many have been deleted.
-        :raises QdrantStoreError: If the store fails.
-        """
-        return await super().delete_by_filter_async(compact_filter(filters))  # type: ignore[arg-type]
 
     def _progress(self, total: int) -> AbstractContextManager[tqdm | None]:
         # A bar that is not shown starts a thread all the same, and a child forked at the wrong moment waits for its
@@ -328,7 +307,8 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
         for start in range(0, len(documents), self.write_batch_size):
             yield documents[start : start + self.write_batch_size]
 
-    def _check_documents(self, documents: list[Document]) -> None:
+    def _checked(self, documents: list[Document]) -> list[Document]:
+        checked = []
         for document in documents:
             if not isinstance(document, Document):
                 msg = f"The document store writes Documents, but got a {type(document).__name__}."
@@ -340,6 +320,8 @@ class HierarchyQdrantDocumentStore(LevelQdrantDocumentStore):
                     f"another `index` or `recreate_index=True` if the collection exists. Nothing has been written."
                 )
                 raise QdrantStoreError(msg)
+            checked.append(checked_document(document))
+        return checked
 
     def _handle_duplicate_documents(
         self, documents: list[Document], policy: DuplicatePolicy | None = None

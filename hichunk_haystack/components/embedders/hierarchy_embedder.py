@@ -10,6 +10,7 @@ import numpy as np
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.components.embedders.types import DocumentEmbedder
 
+from hichunk_haystack.chains import Lengths
 from hichunk_haystack.components.embedders.leaf_embedder import LeafEmbedder
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.context_vectors import (
@@ -21,7 +22,10 @@ from hichunk_haystack.context_vectors import (
     surroundings,
     unit,
 )
+from hichunk_haystack.front_matter import is_searched
 from hichunk_haystack.nodes import CHILDREN, is_leaf
+from hichunk_haystack.reading_order import with_ancestors
+from hichunk_haystack.tokens import HuggingFaceTokenCounter
 
 # Characters of a text in a message.
 _BEGINNING = 60
@@ -67,6 +71,7 @@ class HierarchyEmbedder:
         max_heading_characters: int = 200,
         embed_table_header: bool = True,
         embed_context: bool = True,
+        embed_front_matter: bool = False,
         leaves_per_call: int = 128,
         progress_bar: bool = True,
     ) -> None:
@@ -86,6 +91,8 @@ class HierarchyEmbedder:
         :param max_heading_characters: The most characters of the heading path.
         :param embed_table_header: Whether to put the header of a table in front of leaves that hold further rows of it.
         :param embed_context: Whether to put in front what a `ContextualLeafEnricher` has written of a leaf.
+        :param embed_front_matter: Whether leaves that hold nothing but front matter get a vector, and count in those
+            around them.
         :param leaves_per_call: How many texts are handed to the embedder at once: the step of the progress bar.
         :param progress_bar: Whether to show a progress bar.
         :raises ValueError: If an option makes no sense; the message names it.
@@ -106,12 +113,15 @@ class HierarchyEmbedder:
         self.reading_tokens = reading_tokens
         self.inner = inner
         self.mean_by_tokens = mean_by_tokens
+        # Trees of Haystack's own splitter say nothing of lengths in tokens.
+        self._lengths = Lengths(HuggingFaceTokenCounter())
         self._texts = LeafEmbedder(
             document_embedder,
             embed_headings=embed_headings,
             max_heading_characters=max_heading_characters,
             embed_table_header=embed_table_header,
             embed_context=embed_context,
+            embed_front_matter=embed_front_matter,
             leaves_per_call=leaves_per_call,
             progress_bar=progress_bar,
         )
@@ -156,25 +166,25 @@ class HierarchyEmbedder:
 
     def _to_embed(self, documents: list[Document]) -> list[Document]:
         """The leaves, and the inner nodes whose own text is embedded, which go as leaves."""
+        inner = [node for node in documents if isinstance(node, Document) and not is_leaf(node)]
+        passages: set[str] = set()
+        if self.inner == "both" or (self.passages == "embed" and self._weights.passages > 0):
+            passages = {name for name, tokens in self._lengths.of(inner).items() if tokens <= self.reading_tokens}
         chosen = []
         for node in documents:
             if not isinstance(node, Document) or is_leaf(node):
-                chosen.append(node)
-            elif self.inner == "embed" or (self._is_passage(node) and self._passages_are_embedded()):
+                if self._texts.embed_front_matter or not isinstance(node, Document) or is_searched(node):
+                    chosen.append(node)
+            elif self.inner == "embed" or node.id in passages:
                 chosen.append(replace(node, meta={**node.meta, CHILDREN: []}))
         return chosen
-
-    def _passages_are_embedded(self) -> bool:
-        return self.inner == "both" or (self.passages == "embed" and self._weights.passages > 0)
-
-    def _is_passage(self, node: Document) -> bool:
-        return (node.meta.get("token_count") or 0) <= self.reading_tokens
 
     def _place(self, documents: list[Document], embedded: list[Document]) -> list[Document]:
         """The documents with their vectors."""
         of_texts = _vectors(embedded)
         # A node that comes twice counts once.
-        leaves = list({node.id: node for node in documents if is_leaf(node)}.values())
+        found = {node.id: node for node in documents if is_leaf(node) and node.id in of_texts}
+        leaves = with_ancestors(found.values(), documents, self._lengths)
         own = {leaf.id: of_texts[leaf.id] for leaf in leaves}
         means = mean_vectors(leaves, own, by_tokens=self.mean_by_tokens)
         near = neighbours_of(leaves)
@@ -211,6 +221,7 @@ class HierarchyEmbedder:
             max_heading_characters=texts.max_heading_characters,
             embed_table_header=texts.embed_table_header,
             embed_context=texts.embed_context,
+            embed_front_matter=texts.embed_front_matter,
             leaves_per_call=texts.leaves_per_call,
             progress_bar=texts.progress_bar,
         )

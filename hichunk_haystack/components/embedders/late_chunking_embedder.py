@@ -13,6 +13,7 @@ from hichunk_haystack.chains import Lengths
 from hichunk_haystack.components.embedders.late_chunking_model import TokenModel
 from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL, OfflineEmbedder
 from hichunk_haystack.components.preprocessors.splitting import describe
+from hichunk_haystack.front_matter import is_searched
 from hichunk_haystack.late_chunking import join_leaves
 from hichunk_haystack.nodes import is_leaf
 from hichunk_haystack.reading_order import leaves_in_order
@@ -134,8 +135,9 @@ class LateChunkingEmbedder(OfflineEmbedder):
             if not is_leaf(document):
                 result.append(document)
                 continue
-            vector = vectors[document.id]
-            if vector is None:
+            # The model has read it along with the rest.
+            vector = vectors[document.id] if is_searched(document) else None
+            if vector is None and is_searched(document):
                 logger.warning(
                     "A leaf of {source} has no token, and gets no embedding (id '{id}').",
                     source=describe(document),

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_context, with_table_header
 from hichunk_haystack.components.preprocessors.splitting import describe
+from hichunk_haystack.front_matter import is_searched
 from hichunk_haystack.nodes import is_leaf
 
 
@@ -56,6 +57,7 @@ class LeafEmbedder:
         max_heading_characters: int = 200,
         embed_table_header: bool = True,
         embed_context: bool = True,
+        embed_front_matter: bool = False,
         leaves_per_call: int = 128,
         progress_bar: bool = True,
     ) -> None:
@@ -72,6 +74,8 @@ class LeafEmbedder:
             and has a bound of `max_heading_characters` of its own.
         :param embed_context: Whether to put the sentences of a `ContextualLeafEnricher` (`leaf_context` in the meta) in
             front, above the heading path.
+        :param embed_front_matter: Whether leaves that hold nothing but front matter are embedded. Fields are close to
+            many questions and answer few; word by word (BM25) they are worth finding.
         :param leaves_per_call: How many leaves are handed to the embedder at once: the step of the progress bar. The
             embedder may cut them into smaller batches.
         :param progress_bar: Whether to show a progress bar over the leaves. The embedder's own is hidden meanwhile.
@@ -91,6 +95,7 @@ class LeafEmbedder:
         self.max_heading_characters = max_heading_characters
         self.embed_table_header = embed_table_header
         self.embed_context = embed_context
+        self.embed_front_matter = embed_front_matter
         self.leaves_per_call = leaves_per_call
         self.progress_bar = progress_bar
 
@@ -170,7 +175,8 @@ class LeafEmbedder:
             if not isinstance(document, Document):
                 msg = f"LeafEmbedder takes Haystack Documents, but got a {type(document).__name__}."
                 raise TypeError(msg)
-        leaves = [place for place, document in enumerate(documents) if is_leaf(document)]
+        chosen = is_leaf if self.embed_front_matter else is_searched
+        leaves = [place for place, document in enumerate(documents) if chosen(document)]
         leaves.sort(key=lambda place: len(documents[place].content or ""), reverse=True)
         step = self.leaves_per_call
         return [leaves[first : first + step] for first in range(0, len(leaves), step)]
@@ -204,6 +210,7 @@ class LeafEmbedder:
             max_heading_characters=self.max_heading_characters,
             embed_table_header=self.embed_table_header,
             embed_context=self.embed_context,
+            embed_front_matter=self.embed_front_matter,
             leaves_per_call=self.leaves_per_call,
             progress_bar=self.progress_bar,
         )

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from haystack import Document, default_from_dict, logging
 
+from hichunk_haystack.front_matter import mark_front_matter
 from hichunk_haystack.markdown import MarkdownStructure, parse_markdown
 from hichunk_haystack.tables import Table, header_for
 from hichunk_haystack.tokens import warm_up_counter
@@ -153,6 +154,7 @@ def _with_meta(nodes: list[Document], structure: Structure) -> list[Document]:
             header = header_for(node.meta["split_idx_start"], structure.tables)
             if header is not None:
                 node.meta[TABLE_HEADER] = text[header[0] : header[1]].rstrip()
+    mark_front_matter(nodes)
     if nodes:
         nodes[0].meta.update(structure.root_meta)
     return nodes

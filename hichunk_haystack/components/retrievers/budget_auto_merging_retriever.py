@@ -11,7 +11,8 @@ from haystack.document_stores.errors import MissingDocumentError
 from haystack.document_stores.types import DocumentStore
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.chains import Lengths, resolve_hits
+from hichunk_haystack.chains import Lengths, resolve_hits, weigh
+from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.cutting import cut_to_fit
 from hichunk_haystack.joining import TRUNCATED, Part, join_touching
 from hichunk_haystack.leaf_texts import is_as_split, lacks_text, leaves_below, read_hits, with_text
@@ -182,9 +183,11 @@ class BudgetAutoMergingRetriever:
     def _merge(self, documents: list[Document], token_budget: int | None) -> Reads[dict[str, Any]]:
         """Plan, read what the plan needs in one call, and put the answer together."""
         budget = _check_budget(self.token_budget if token_budget is None else token_budget)
-        documents, without_text = yield from read_hits(documents)
+        hits, without_text = yield from read_hits(documents)
+        self._report_without_text([hit for hit in documents if hit.id in set(without_text)])
+        documents = hits
         resolved = yield from resolve_hits(documents, self._lengths)
-        self._report([*without_text, *resolved.missing])
+        self._report(resolved.missing)
         there = {**resolved.read, **{document.id: document for document in reversed(documents)}}
         cuts = _Cuts(there, self._counter)
         plan = merge(resolved.hits, budget, self.options, cut=cuts)
@@ -215,7 +218,7 @@ class BudgetAutoMergingRetriever:
             elif document.score != node.score:
                 document = replace(document, score=node.score)
             if node.truncated:
-                document = cuts.cut(document, node.tokens)
+                document = cuts.cut(document)
             parts.append(Part(document, node.tokens, node.start, node.source_id, [node.id]))
         if self.options.order == "rank":
             return parts
@@ -240,6 +243,27 @@ class BudgetAutoMergingRetriever:
                     "returned as they are. "
                     "Index its source again to repair the tree.",
                     node_id=node_id,
+                )
+
+    def _report_without_text(self, hits: list[Document]) -> None:
+        """Raise on hits whose text can't be built from their leaves, or warn of each once."""
+        why = (
+            "was stored without its text, which its leaves have (inner_text='derived'), and not all of these are in "
+            "the document store"
+        )
+        way_out = "Give the store that the hits come from, or index the source again."
+        for hit in hits:
+            if self.missing_parent == "raise":
+                msg = f"The hit '{hit.id}' of {describe(hit)} {why}. {way_out}"
+                raise MissingDocumentError(msg)
+            if hit.id not in self._reported:
+                self._reported.add(hit.id)
+                logger.warning(
+                    "The hit '{node_id}' of {source} {why}: it is left out. {way_out}",
+                    node_id=hit.id,
+                    source=describe(hit),
+                    why=why,
+                    way_out=way_out,
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -314,23 +338,24 @@ class _Cuts:
         self.documents = documents
         self.counter = counter
         self.made: dict[tuple[str, int], tuple[int, int]] = {}
-        self.ends: dict[str, int] = {}
+        self.ends: dict[str, tuple[int, int]] = {}
 
     def __call__(self, hit: str, allowed: int) -> int:
-        """Tokens to which a hit can be cut, 0 if it can't be; and remember where."""
+        """What a hit can be cut to of the budget, 0 if it can't be; and remember where."""
         text = self.documents[hit].content or ""
         if (hit, allowed) not in self.made:
-            end = cut_to_fit(text, lambda beginning: self.count(beginning) <= allowed)
+            # What is too long by its characters alone need not be tokenised.
+            end = cut_to_fit(text, lambda part: weigh(part, 0) <= allowed and self.count(part) <= allowed)
             self.made[hit, allowed] = (end, self.count(text[:end]) if end else 0)
-        self.ends[hit], tokens = self.made[hit, allowed]
-        return tokens
+        self.ends[hit] = end, tokens = self.made[hit, allowed]
+        return weigh(text[:end], tokens)
 
     def count(self, text: str) -> int:
         return count_texts(self.counter, [text])[0]
 
-    def cut(self, document: Document, tokens: int) -> Document:
+    def cut(self, document: Document) -> Document:
         """The document, cut and marked."""
-        text, end = document.content or "", self.ends[document.id]
+        text, (end, tokens) = document.content or "", self.ends[document.id]
         if end == len(text):
             return document
         meta = {**document.meta, "token_count": tokens, TRUNCATED: True}

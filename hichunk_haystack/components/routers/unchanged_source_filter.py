@@ -11,6 +11,7 @@ from haystack.document_stores.types import DocumentStore
 from hichunk_haystack.commits import FINGERPRINT, STATE, fingerprint, is_committed, is_root
 from hichunk_haystack.nodes import TREE_ID
 from hichunk_haystack.sources import Source, group_by_source
+from hichunk_haystack.storable import UnstorableError
 from hichunk_haystack.store_work import StoreWork, get_meta, run_work, run_work_async
 from hichunk_haystack.stored_sources import find_sources
 
@@ -107,7 +108,7 @@ class UnchangedSourceFilter:
     def _split(self, documents: list[Document], report_missing: bool | None) -> StoreWork[dict[str, Any]]:
         sources = group_by_source(documents, self.source_key)
         roots = {number: _roots(source) for number, source in enumerate(sources)}
-        marks = {number: fingerprint(found, self.version) for number, found in roots.items() if found}
+        marks = {number: mark for number, found in roots.items() if (mark := self._mark(found)) is not None}
         wanted = [root.id for found in roots.values() for root in found]
         stored = yield from get_meta(self.document_store, wanted, [FINGERPRINT, STATE])
         unchanged: set[str] = set()
@@ -123,6 +124,12 @@ class UnchangedSourceFilter:
         missing = yield from self._missing(sources, self.report_missing if report_missing is None else report_missing)
         passed = [signed.get(node.id, node) for node in documents if node.id not in unchanged]
         return {"documents": passed, "unchanged": left_out, "missing": missing}
+
+    def _mark(self, roots: list[Document]) -> str | None:
+        try:
+            return fingerprint(roots, self.version) if roots else None
+        except UnstorableError:  # the writer tells
+            return None
 
     def _missing(self, sources: list[Source], asked: bool) -> StoreWork[list[str | int]]:
         if not asked:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
@@ -10,7 +11,7 @@ from haystack.document_stores.types import DocumentStore
 
 from hichunk_haystack.commits import COMPLETE, STATE, SUPERSEDED, is_root
 from hichunk_haystack.nodes import CHILDREN, PARENT, TREE_ID
-from hichunk_haystack.sources import MOST_VALUES, TOP, of_sources, source_key_of
+from hichunk_haystack.sources import MOST_VALUES, TOP, as_source_name, of_sources, source_key_of
 from hichunk_haystack.store_work import StoreWork, delete_by_filter, run_work, run_work_async, scan, set_meta
 from hichunk_haystack.stored_sources import source_name
 
@@ -59,7 +60,9 @@ class HierarchyDeleter:
         self.source_key = source_key
 
     @component.output_types(sources=int, deleted=int)
-    def run(self, sources: list[str | int] | None = None, filters: dict[str, Any] | None = None) -> dict[str, int]:
+    def run(
+        self, sources: list[str | int | Path] | None = None, filters: dict[str, Any] | None = None
+    ) -> dict[str, int]:
         """
         Delete sources.
 
@@ -71,14 +74,14 @@ class HierarchyDeleter:
         :returns: A dictionary with:
             - `sources`: how many sources were found.
             - `deleted`: how many documents were deleted.
-        :raises ValueError: If neither or both are given, the filter is empty, or a name is neither a text nor a whole
-            number.
+        :raises ValueError: If neither or both are given, the filter is empty, or a name is neither a text nor a path
+            nor a whole number.
         """
         return run_work(self._delete(sources, filters), self.document_store)
 
     @component.output_types(sources=int, deleted=int)
     async def run_async(
-        self, sources: list[str | int] | None = None, filters: dict[str, Any] | None = None
+        self, sources: list[str | int | Path] | None = None, filters: dict[str, Any] | None = None
     ) -> dict[str, int]:
         """
         Delete sources without blocking the event loop.
@@ -90,18 +93,23 @@ class HierarchyDeleter:
         """
         return await run_work_async(self._delete(sources, filters), self.document_store)
 
-    def _delete(self, sources: Sequence[str | int] | None, filters: dict[str, Any] | None) -> StoreWork[dict[str, int]]:
+    def _delete(
+        self, sources: Sequence[str | int | Path] | None, filters: dict[str, Any] | None
+    ) -> StoreWork[dict[str, int]]:
         counts = {"sources": 0, "deleted": 0}
         if sources is not None and filters is None:
             if isinstance(sources, str):
                 msg = f"sources is the text '{sources}'; pass a list of names, such as ['{sources}']."
                 raise ValueError(msg)
-            for name in sources:
+            names: dict[str | int, None] = {}
+            for given in sources:
+                name = as_source_name(given)
                 # A store may take None for "has no such field", and True for 1.
-                if not isinstance(name, str | int) or isinstance(name, bool):
-                    msg = f"sources holds {name!r}; the names of sources are texts or whole numbers."
+                if name is None:
+                    msg = f"sources holds {given!r}; the names of sources are texts, paths or whole numbers."
                     raise ValueError(msg)
-            wanted = [self._named(part) for part in _parts(list(dict.fromkeys(sources)))]
+                names[name] = None
+            wanted = [self._named(part) for part in _parts(list(names))]
         elif filters and sources is None:
             wanted = yield from self._matching(filters)
         else:

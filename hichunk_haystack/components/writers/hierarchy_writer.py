@@ -14,6 +14,7 @@ from tqdm import tqdm
 from hichunk_haystack.commits import COMPLETE, STATE, SUPERSEDED, sign
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.components.writers.batches import batches
+from hichunk_haystack.front_matter import is_searched
 from hichunk_haystack.leaf_texts import without_inner_text
 from hichunk_haystack.nodes import PARENT, TREE_ID, is_leaf
 from hichunk_haystack.sources import (
@@ -24,6 +25,7 @@ from hichunk_haystack.sources import (
     stale_filters,
     top_filters,
 )
+from hichunk_haystack.storable import UnstorableError, storable
 from hichunk_haystack.store_work import (
     StoreCall,
     StoreWork,
@@ -62,6 +64,10 @@ class HierarchyWriter:
     written too and replace by the same rule: whatever the store holds of their source besides them is removed.
     Without the meta field they are known by their `source_id`, and where that says nothing either, they only overwrite
     what has their id.
+
+    What is stored of meta is JSON, the same in every store: paths, times, sets and numbers of NumPy are written as
+    `hichunk_haystack.storable` says. A source with something that has no such form, or with NaN in an embedding, is
+    left as it was; the others are written, and an error at the end names it.
 
     An embedded Qdrant has no index for the delete, so it looks at every point, once for all sources of a call: index
     many sources in one call rather than in many calls. Nothing is deleted when the store was empty before.
@@ -144,7 +150,8 @@ class HierarchyWriter:
             - `replaced`: the others, the same text written again among them.
             - `deleted`: nodes of older versions that were removed.
         :raises TypeError: If something in the list is not a `Document`.
-        :raises DocumentStoreError: If the store fails on the way; the message tells what was written and what not.
+        :raises DocumentStoreError: If the store fails on the way, or sources can't be stored, which does not keep the
+            others from being written; the message tells what was written and what not.
         """
         return run_work(self._write(documents), self.document_store)
 
@@ -156,7 +163,8 @@ class HierarchyWriter:
         :param documents: Nodes in any order. They are not changed.
         :returns: What `run` returns.
         :raises TypeError: If something in the list is not a `Document`.
-        :raises DocumentStoreError: If the store fails on the way; the message tells what was written and what not.
+        :raises DocumentStoreError: If the store fails on the way, or sources can't be stored, which does not keep the
+            others from being written; the message tells what was written and what not.
         """
         return await run_work_async(self._write(documents), self.document_store)
 
@@ -165,13 +173,7 @@ class HierarchyWriter:
             if not isinstance(document, Document):
                 msg = f"HierarchyWriter takes Haystack Documents, but got a {type(document).__name__}."
                 raise TypeError(msg)
-        sources = group_by_source(documents, self.source_key)
-        roots: list[Document] = []
-        for source in sources:
-            signed = sign(source.nodes)
-            derived = self.inner_text == "derived"
-            source.nodes = without_inner_text(signed.nodes) if derived else signed.nodes
-            roots += without_inner_text(signed.roots) if derived else signed.roots
+        sources, roots, refused = self._storable(group_by_source(documents, self.source_key))
         nodes = [node for source in sources for node in source.in_writing_order()]
         leaves = [node for node in nodes if is_leaf(node)]
         _warn_of_missing_embeddings(leaves)
@@ -180,6 +182,7 @@ class HierarchyWriter:
             "added": len(sources), "replaced": 0, "deleted": 0,
         }  # fmt: skip
         if not nodes:
+            _raise_refused(refused, sources)
             return counts
         was_empty = (yield StoreCall("count_documents", {})) == 0
         if not was_empty:
@@ -207,7 +210,26 @@ class HierarchyWriter:
             done = f"All {len(nodes)} nodes of {len(sources)} sources are written, but could not be marked as complete"
             msg = f"{done}: {_tell(error)}. {_AGAIN}, or an unchanged source will be taken for a changed one."
             raise DocumentStoreError(msg) from error
+        _raise_refused(refused, sources)
         return counts
+
+    def _storable(self, sources: list[Source]) -> tuple[list[Source], list[Document], list[str]]:
+        """Give the sources as they can be stored, the roots to mark, and what can't be stored, each with the reason."""
+        good: list[Source] = []
+        roots: list[Document] = []
+        refused: list[str] = []
+        for source in sources:
+            try:
+                signed = sign(source.nodes)
+                nodes = [storable(node) for node in signed.nodes]
+            except UnstorableError as error:
+                refused.append(f"{source.name}: {error}")
+                continue
+            source.nodes = without_inner_text(nodes) if self.inner_text == "derived" else nodes
+            marked = {root.id for root in signed.roots}
+            roots += [node for node in source.nodes if node.id in marked]
+            good.append(source)
+        return good, roots, refused
 
     def _supersede(self, sources: list[Source]) -> StoreWork[int]:
         """
@@ -282,8 +304,24 @@ class HierarchyWriter:
             await self.document_store.close_async()
 
 
+def _raise_refused(refused: list[str], good: list[Source]) -> None:
+    """Last of all, so that one source that can't be stored does not keep the others from being written."""
+    if not refused:
+        return
+    reasons = "; ".join(refused[:_MOST_NAMES])
+    more = f"; and {len(refused) - _MOST_NAMES} more" if len(refused) > _MOST_NAMES else ""
+    rest = f"The other {len(good)} are written" if good else "Nothing was written"
+    msg = (
+        f"{len(refused)} of {len(refused) + len(good)} sources can't be stored, and what the store has of them is left "
+        f"as it was: {reasons}{more}. {rest}."
+    )
+    raise DocumentStoreError(msg)
+
+
 def _warn_of_missing_embeddings(leaves: list[Document]) -> None:
-    without = [leaf for leaf in leaves if leaf.embedding is None and leaf.sparse_embedding is None]
+    without = [
+        leaf for leaf in leaves if is_searched(leaf) and leaf.embedding is None and leaf.sparse_embedding is None
+    ]
     if without:
         logger.warning(
             "{count} of {total} leaves have no embedding (the first is of {source}): no vector search will find them. "

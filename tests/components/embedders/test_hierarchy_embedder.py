@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from haystack import Document, Pipeline, component
+from haystack.components.preprocessors import HierarchicalDocumentSplitter
 
 from hichunk_haystack.components.embedders import HierarchyEmbedder, LeafEmbedder
 from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
-from hichunk_haystack.tree import LEVEL, is_leaf
+from hichunk_haystack.tree import ANCESTORS, LEVEL, is_leaf
 from tests.word_embedder import WordEmbedder
 
 TEXT = """\
@@ -173,6 +174,7 @@ def test_it_comes_back_from_yaml_as_it_was(context: Any) -> None:
         max_heading_characters=50,
         embed_table_header=False,
         embed_context=False,
+        embed_front_matter=True,
         leaves_per_call=7,
         progress_bar=False,
     )
@@ -191,6 +193,7 @@ def test_it_comes_back_from_yaml_as_it_was(context: Any) -> None:
         "max_heading_characters": 50,
         "embed_table_header": False,
         "embed_context": False,
+        "embed_front_matter": True,
         "leaves_per_call": 7,
         "progress_bar": False,
     }
@@ -233,3 +236,74 @@ def test_one_bad_vector_spoils_no_others(nodes: list[Document], bad: list[float]
 def test_nodes_that_come_twice_count_once(nodes: list[Document]) -> None:
     once = embedder(inner="mean").run(nodes)["documents"]
     assert embedder(inner="mean").run([*nodes, *nodes[:3]])["documents"] == [*once, *once[:3]]
+
+
+# -- trees of Haystack's own splitter
+
+
+def haystack_tree(*texts: str) -> list[Document]:
+    splitter = HierarchicalDocumentSplitter(block_sizes={3, 6}, split_overlap=0, split_by="word")
+    return splitter.run([Document(content=text) for text in texts])["documents"]
+
+
+def stripped(nodes: list[Document]) -> list[Document]:
+    """Our nodes with no more than Haystack's know: no links with lengths, offsets from the parent's start."""
+    by_id = {node.id: node for node in nodes}
+    found = []
+    for node in nodes:
+        names = ("__level", "__parent_id", "__children_ids", "__block_size", "token_count")
+        meta = {name: node.meta[name] for name in names}
+        parent = by_id.get(node.meta["__parent_id"])
+        start = node.meta["split_idx_start"]
+        meta["split_idx_start"] = start if parent is None else start - parent.meta["split_idx_start"]
+        found.append(replace(node, meta=meta))
+    return found
+
+
+@pytest.mark.parametrize("inner", [None, "mean", "embed", "both"])
+@pytest.mark.parametrize("passages", ["mean", "embed"])
+def test_a_tree_that_names_parents_only_is_embedded_like_one_of_ours(
+    nodes: list[Document], inner: Any, passages: Any
+) -> None:
+    run = embedder(inner=inner, passages=passages, embed_headings=False).run
+    ours, theirs = run(nodes)["documents"], run(stripped(nodes))["documents"]
+    assert [node.embedding is None for node in theirs] == [node.embedding is None for node in ours]
+    for one, other in zip(ours, theirs, strict=True):
+        if one.embedding is not None:
+            assert other.embedding == pytest.approx(one.embedding)
+
+
+def test_links_without_lengths_are_looked_up(nodes: list[Document]) -> None:
+    poor = [
+        replace(node, meta={**node.meta, ANCESTORS: [{"id": link["id"]} for link in node.meta[ANCESTORS]]})
+        for node in nodes
+    ]
+    run = embedder(inner="mean").run
+    assert [node.embedding for node in run(poor)["documents"]] == [node.embedding for node in run(nodes)["documents"]]
+
+
+def test_haystacks_own_trees_get_vectors_at_every_level() -> None:
+    nodes = haystack_tree("Fire it slowly then let it cool for a whole day and wait", "One two")
+    before = deepcopy(nodes)
+    found = embedder(inner="mean").run(nodes)["documents"]
+    assert nodes == before
+    assert [node.meta for node in found] == [node.meta for node in nodes]
+    assert len({node.meta["__level"] for node in found}) == 3
+    by_id = {node.id: node for node in found}
+    for node in found:
+        assert np.linalg.norm(node.embedding) == pytest.approx(1)
+        if node.meta["__level"] == 1 and node.meta["__children_ids"]:
+            plain = LeafEmbedder(WordEmbedder(), progress_bar=False).run(
+                [by_id[child] for child in node.meta["__children_ids"]]
+            )["documents"]
+            assert node.embedding == pytest.approx(unit(sum(unit(leaf.embedding) for leaf in plain)))
+    # Context is there as well: the same words in another document have another vector.
+    alone = embedder(context=False).run(nodes)["documents"]
+    leaf = next(node for node in nodes if node.meta["__level"] == 2)
+    assert by_id[leaf.id].embedding != next(node.embedding for node in alone if node.id == leaf.id)
+
+
+def test_leaves_whose_parents_are_not_given_are_embedded_alone() -> None:
+    leaves = [node for node in haystack_tree("Fire it slowly then let it cool for a day") if is_leaf(node)]
+    found = embedder(inner="mean").run(leaves)["documents"]
+    assert all(node.embedding is not None for node in found)

@@ -331,6 +331,7 @@ def test_serialisation() -> None:
         embed_headings=False,
         max_heading_characters=80,
         embed_context=False,
+        embed_front_matter=True,
         leaves_per_call=16,
         progress_bar=False,
     )
@@ -343,6 +344,7 @@ def test_serialisation() -> None:
             "max_heading_characters": 80,
             "embed_table_header": True,
             "embed_context": False,
+            "embed_front_matter": True,
             "leaves_per_call": 16,
             "progress_bar": False,
         },
@@ -354,6 +356,7 @@ def test_serialisation() -> None:
         "max_heading_characters": 200,
         "embed_table_header": True,
         "embed_context": True,
+        "embed_front_matter": False,
         "leaves_per_call": 128,
         "progress_bar": True,
     }

@@ -6,6 +6,7 @@ import json
 import logging
 from copy import deepcopy
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from haystack import Document, Pipeline
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.errors import MissingDocumentError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
 from hichunk_haystack.components.retrievers import BudgetAutoMergingRetriever
@@ -495,3 +498,42 @@ def test_it_survives_yaml() -> None:
     assert loaded.dumps() == text
     result = loaded.run({"merger": {"documents": [Document(id="a", content="Words.")], "token_budget": 50}})
     assert [document.id for document in result["merger"]["documents"]] == ["a"]
+
+
+# -- words that the tokenizer counts as one token, however long they are
+
+
+@given(
+    lengths=st.lists(st.sampled_from([3, 40, 150, 700, 5000]), min_size=1, max_size=30),
+    data=st.data(),
+    budget=st.integers(1, 400),
+    overflow=st.sampled_from(["skip", "stop", "truncate"]),
+    order=st.sampled_from(["rank", "document"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_long_words_never_take_more_than_the_budget(
+    lengths: list[int], data: st.DataObject, budget: int, overflow: Any, order: Any
+) -> None:
+    text = "".join(f"# {number}\n\n{'ab'[number % 2] * length}\n\n" for number, length in enumerate(lengths))
+    splitter = MarkdownHierarchicalSplitter(leaf_tokens=50, min_leaf_tokens=1, inner_tokens=[100])
+    nodes = splitter.run([Document(id="long", content=text)])["documents"]
+    hits = data.draw(st.permutations(leaves_of(nodes)).map(lambda found: found[:12]))
+    result = run(nodes, ranked(*hits), budget, overflow=overflow, order=order)
+    documents, used = result["documents"], result["trace"]["tokens_used"]
+    # As ContextBuilder weighs: tokens, or one for each 16 characters that are no white space.
+    weights = [max(tokens(each.content), ceil(len("".join((each.content or "").split())) / 16)) for each in documents]
+    assert documents
+    assert sum(weights) <= used <= budget
+    for each in documents:
+        assert each.meta["token_count"] == tokens(each.content)
+
+
+def test_a_node_of_long_words_does_not_pass_for_a_short_one() -> None:
+    # Each leaf is one token to WordPiece, and 50 by its characters; the root is four tokens, and 200.
+    text = "\n\n".join(letter * 800 for letter in "abcd")
+    nodes = MarkdownHierarchicalSplitter(leaf_tokens=60, min_leaf_tokens=1).run([Document(content=text)])["documents"]
+    leaves = leaves_of(nodes)
+    assert [leaf.meta["token_count"] for leaf in leaves] == [1, 1, 1, 1]
+    found = run(nodes, ranked(*leaves), 120)
+    assert (ids(found), found["trace"]["tokens_used"]) == ([leaves[0].id, leaves[1].id], 100)
+    assert ids(run(nodes, ranked(*leaves), 250)) == [nodes[0].id]

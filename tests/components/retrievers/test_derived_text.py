@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from haystack import Document
+from haystack.document_stores.errors import MissingDocumentError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,3 +249,26 @@ def test_any_text_comes_back_byte_for_byte(text: str, overlap: int) -> None:
         assert found.content == node.content
     (whole,) = retriever.run([by_id[node.id] for node in nodes if is_leaf(node)])["documents"]
     assert whole.content == text
+
+
+def test_a_hit_without_text_from_another_store_is_told_for_what_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    theirs, ours = InMemoryDocumentStore(), InMemoryDocumentStore()
+    write(theirs, tree())
+    write(ours, tree(text="# Wheel\n\nCentre the clay.\n", path="wheel.md"))
+    root = next(node for node in theirs.filter_documents() if node.meta["__parent_id"] is None)
+    (leaf,) = [node for node in ours.filter_documents() if is_leaf(node)]
+    retriever = BudgetAutoMergingRetriever(ours, token_budget=500)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            found = retriever.run([root, leaf])
+            assert [node.id for node in found["documents"]] == [leaf.id]
+            assert found["trace"]["missing"] == [root.id]
+    (record,) = [record for record in caplog.records if root.id in record.getMessage()]
+    assert record.getMessage() == (
+        f"The hit '{root.id}' of 'kiln.md' was stored without its text, which its leaves have (inner_text='derived'), "
+        "and not all of these are in the document store: it is left out. Give the store that the hits come from, or "
+        "index the source again."
+    )
+    strict = BudgetAutoMergingRetriever(ours, token_budget=500, missing_parent="raise")
+    with pytest.raises(MissingDocumentError, match=r"of 'kiln\.md' was stored without its text"):
+        strict.run([root, leaf])

@@ -18,8 +18,9 @@ from hichunk_haystack.commits import COMPLETE, FINGERPRINT, STATE, SUPERSEDED
 from hichunk_haystack.components.embedders import LeafEmbedder
 from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
 from hichunk_haystack.components.routers import UnchangedSourceFilter
-from hichunk_haystack.components.writers import HierarchyWriter
+from hichunk_haystack.components.writers import HierarchyDeleter, HierarchyWriter
 from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
+from hichunk_haystack.stored_sources import list_sources
 from hichunk_haystack.tree import is_leaf
 from tests.word_embedder import WordEmbedder
 
@@ -273,3 +274,24 @@ def test_serialisation() -> None:
     assert UnchangedSourceFilter.from_dict(data).to_dict() == data
     with pytest.raises(ValueError, match="source_key is empty"):
         UnchangedSourceFilter(store, source_key="")
+
+
+def test_a_path_names_a_source_as_its_text_does(store: Any, write: Callable[..., dict[str, int]]) -> None:
+    changed = UnchangedSourceFilter(store, report_missing=True)
+    given = Document(id="kiln", content="# Kiln\n\nFire it slowly.\n", meta={"file_path": Path("shelf/kiln.md")})
+    write(changed.run(tree(given))["documents"])
+    again = changed.run(tree(given))
+    assert (again["documents"], again["unchanged"], again["missing"]) == ([], 1, [])
+    named = replace(given, meta={"file_path": "shelf/kiln.md"})
+    assert changed.run(tree(named))["unchanged"] == 1
+    (source,) = list_sources(store)
+    assert source.name == "shelf/kiln.md"
+    assert changed.run([])["missing"] == ["shelf/kiln.md"]
+    assert HierarchyDeleter(store).run(sources=[Path("shelf/kiln.md")]) == {"sources": 1, "deleted": 1}
+
+
+@pytest.mark.parametrize("value", [object(), {1: "a", "b": 2}, {(1, 2): 3}, float("nan"), {"b", "a"}])
+def test_meta_that_is_no_json_does_not_stop_the_others(store: Any, value: Any) -> None:
+    odd = replace(page("odd.md", 2), id="odd", meta={"file_path": "odd.md", "owner": value})
+    found = UnchangedSourceFilter(store).run(tree(page("a.md", 2), odd))
+    assert paths(found) == {"a.md", "odd.md"}

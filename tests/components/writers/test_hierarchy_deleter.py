@@ -157,7 +157,7 @@ def test_a_name_in_the_place_of_a_list_is_not_read_letter_by_letter() -> None:
 def test_names_are_texts_or_whole_numbers(name: Any) -> None:
     store = InMemoryDocumentStore()
     store.write_documents([Document(content="of no file", id="loose"), Document(content="x", meta={"file_path": 1})])
-    with pytest.raises(ValueError, match="the names of sources are texts or whole numbers"):
+    with pytest.raises(ValueError, match="the names of sources are texts, paths or whole numbers"):
         HierarchyDeleter(store).run(sources=["a.md", name])
     assert store.count_documents() == 2
 
