@@ -49,7 +49,7 @@ def delete(
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             msg = "Nothing was deleted; --yes deletes without asking."
             raise UserError(msg)
-    result = HierarchyDeleter(opened.store, source_key=opened.source_key).run(sources=chosen)
+    result = HierarchyDeleter(opened.store, source_key=opened.source_key).run(sources=[*chosen])
     if as_json:
         say_json({"sources": chosen, "deleted": result["deleted"]})
     else:

@@ -30,13 +30,47 @@ def open_store(spec: PipelineSpec) -> OpenStore:
     :returns: The store.
     :raises UserError: If the pipeline has none, or nothing was ever indexed there.
     """
-    holders = [name for name, each in spec.components.items() if "document_store" in each["init_parameters"]]
+    name = _holder(spec)
+    part = spec.part([name])
+    part.require_index()
+    return _store_of(part.load(), name)
+
+
+def store_of(spec: PipelineSpec, pipeline: Any) -> OpenStore:
+    """
+    Give the store that a loaded pipeline writes to or reads.
+
+    :param spec: The pipeline.
+    :param pipeline: The same, loaded.
+    :returns: The store.
+    :raises UserError: If the pipeline has none.
+    """
+    return _store_of(pipeline, _holder(spec))
+
+
+def has_store(spec: PipelineSpec) -> bool:
+    """
+    Say whether a pipeline has a store.
+
+    :param spec: The pipeline.
+    :returns: Whether it has.
+    """
+    return bool(_holders(spec))
+
+
+def _holders(spec: PipelineSpec) -> list[str]:
+    return [name for name, each in spec.components.items() if "document_store" in each["init_parameters"]]
+
+
+def _holder(spec: PipelineSpec) -> str:
+    holders = _holders(spec)
     writers = [name for name in holders if spec.class_of(name).endswith("Writer")]
     if not holders:
         msg = f"'{spec.path}' has no component with a `document_store`; name a pipeline that has one with --pipeline."
         raise UserError(msg)
-    name = (writers or holders)[0]
-    part = spec.part([name])
-    part.require_index()
-    component: Any = part.load().get_component(name)
+    return (writers or holders)[0]
+
+
+def _store_of(pipeline: Any, name: str) -> OpenStore:
+    component = pipeline.get_component(name)
     return OpenStore(component.document_store, getattr(component, "source_key", "file_path"))

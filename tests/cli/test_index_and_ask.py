@@ -106,6 +106,30 @@ def test_changed_files_are_replaced_and_others_left_alone(home: Path, copy: Path
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_files_that_have_gone_are_told_and_pruned_below_the_given_folders(
+    home: Path, copy: Path, tmp_path: Path
+) -> None:
+    gone = home / "pages" / SAFETY
+    other = tmp_path / "pages"  # ends like the other one, and holds something to index
+    other.mkdir()
+    (other / "kiln.md").write_text("# Kiln\n\nFire it slowly.\n")
+    kept = gone.rename(tmp_path / "kept")
+    try:
+        told_of = hichunk("index", "pages", "--store", copy, folder=home)
+        elsewhere = answered("index", other, "--prune", "--store", copy, folder=home)
+        pruned = answered("index", "pages", "--prune", "--store", copy, folder=home)
+    finally:
+        kept.rename(gone)
+    assert told_of.stdout.splitlines()[-1] == (
+        "1 indexed file has gone from the disk; with --prune, `hichunk index` removes it from the index"
+    )
+    assert (elsewhere["added"], elsewhere["gone"], elsewhere["pruned"]) == (1, [], [])
+    assert (pruned["unchanged"], pruned["gone"], pruned["pruned"]) == (1, [], [str(gone)])
+    names = [source["name"] for source in answered("sources", "--store", copy, folder=home)]
+    assert names == sorted([str(home / "pages" / EQUIPMENT), str(other / "kiln.md")])
+    assert answered("check", "--store", copy, folder=home)["sound"]
+
+
 def test_the_answer_cites_its_source_and_keeps_to_the_budget(home: Path) -> None:
     done = hichunk("ask", QUESTION, "--budget", 300, folder=home)
     assert done.stderr == ""
