@@ -5,10 +5,14 @@
 """Front matter: the fields that stand above a text, between lines of dashes (YAML) or plus signs (TOML)."""
 
 import re
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import yaml
 from haystack import Document
 
-from hichunk_haystack.nodes import is_leaf
+from hichunk_haystack.nodes import Node, is_leaf
 
 FRONT_MATTER = "__front_matter"
 """Meta key of a leaf in which nothing but front matter stands: `True`."""
@@ -23,6 +27,13 @@ _FIELD = {
     "+++": re.compile(r"""["']?[\w.\-"' ]+=|\[.*\]"""),
 }
 _OTHER = re.compile(r"\s|-(?:\s|$)|#|[\]}]|$")
+
+_TITLE = {
+    "---": re.compile(r"""^(["']?)title\1[ \t]*:.*""", re.MULTILINE | re.IGNORECASE),
+    "+++": re.compile(r"""^(["']?)title\1[ \t]*=.*""", re.MULTILINE | re.IGNORECASE),
+}
+_READ: dict[str, Callable[[str], Any]] = {"---": yaml.safe_load, "+++": tomllib.loads}
+_LONGEST_TITLE = 300
 
 
 def front_matter_end(text: str) -> int:
@@ -58,6 +69,55 @@ def front_matter_end(text: str) -> int:
         elif not (fields or plain.startswith("#")) or not (mark == "+++" or _OTHER.match(plain)):
             return 0
     return 0
+
+
+def front_matter_title(text: str) -> str | None:
+    """
+    Find the title that the front matter of a text names, in a line of its own.
+
+    ```python
+    from hichunk_haystack.front_matter import front_matter_title
+
+    print(front_matter_title("---\\ntitle: 'Kiln: a guide'\\n---\\n\\nFire it slowly.\\n"))  # Kiln: a guide
+    ```
+
+    :param text: The text.
+    :returns: The title; `None` where there is none, or it is longer than 300 characters or no text.
+    """
+    end = front_matter_end(text)
+    opening = _OPENING.match(text) if end else None
+    if opening is None:
+        return None
+    line = _TITLE[opening[1]].search("\n".join(text[opening.end() : end].splitlines()))
+    if line is None:
+        return None
+    try:
+        fields = _READ[opening[1]](line[0])
+    except (yaml.YAMLError, ValueError, RecursionError):  # as where the line does not end the title
+        return None
+    title = next(iter(fields.values()), None) if isinstance(fields, dict) else None
+    plain = " ".join(title.split()) if isinstance(title, str) else ""
+    return plain if 0 < len(plain) <= _LONGEST_TITLE else None
+
+
+def name_by_title(text: str, nodes: Sequence[Node]) -> None:
+    """
+    Put the title that the front matter names above all headings of a tree, unless a heading at the top says the same.
+
+    Many sites keep the title of a page there and nowhere else.
+
+    :param text: The source's text.
+    :param nodes: The nodes of its tree, changed in place.
+    """
+    title = front_matter_title(text)
+    if title is None or any(node.headings and _same(node.headings[0], title) for node in nodes):
+        return
+    for node in nodes:
+        node.headings = [title, *node.headings]
+
+
+def _same(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == other.casefold()
 
 
 def is_searched(document: Document) -> bool:

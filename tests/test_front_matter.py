@@ -26,7 +26,7 @@ from hichunk_haystack.components.preprocessors import (
 )
 from hichunk_haystack.components.writers import HierarchyWriter
 from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
-from hichunk_haystack.front_matter import FRONT_MATTER, front_matter_end, is_searched
+from hichunk_haystack.front_matter import FRONT_MATTER, front_matter_end, front_matter_title, is_searched
 from hichunk_haystack.integrity import check
 from hichunk_haystack.markdown import parse_markdown
 from hichunk_haystack.tree import is_leaf
@@ -131,7 +131,8 @@ def test_nothing_but_front_matter_is_searched() -> None:
 @pytest.fixture
 def nodes() -> list[Document]:
     splitter = MarkdownHierarchicalSplitter(leaf_tokens=40, min_leaf_tokens=1)
-    found = splitter.run([Document(content=FIELDS + BODY, meta={"file_path": "kiln.md"})])["documents"]
+    fields = FIELDS.replace("About the kiln", "Kiln")  # what the heading says, so that nothing else changes
+    found = splitter.run([Document(content=fields + BODY, meta={"file_path": "kiln.md"})])["documents"]
     assert [node.meta["headings"] for node in found if node.meta.get(FRONT_MATTER)] == [[]]
     return found
 
@@ -197,3 +198,52 @@ def test_it_is_found_by_its_words_where_these_are_embedded(nodes: list[Document]
     assert fields.embedding is None
     assert fields.sparse_embedding is not None
     assert replace(fields, sparse_embedding=None) == next(node for node in nodes if node.id == fields.id)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (FIELDS, "About the kiln"),
+        ("---\r\nTitle:  'Kiln: a   guide' # new\r\n---\r\n", "Kiln: a guide"),
+        ('---\nid: 1\n"title": "Fire & \\u00e9"\n---\n', "Fire & é"),
+        ('+++\ntitle = "x"\n[extra]\n+++\n', "x"),
+        ("---\nsubtitle: x\n  title: y\n---\n", None),
+        ("---\ntitle: >\n  of many\n  lines\n---\n", None),
+        ("---\ntitle:\n---\n", None),
+        ("---\ntitle: 12\n---\n", None),
+        ("---\ntitle: [a, b]\n---\n", None),
+        ("---\ntitle: 'open\n---\n", None),
+        ("---\ntitle: *nothing\n---\n", None),
+        (f"---\ntitle: {'x' * 301}\n---\n", None),
+        ("title: x\n", None),
+    ],
+)
+def test_title(text: str, title: str | None) -> None:
+    assert front_matter_title(text) == title
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        MarkdownHierarchicalSplitter(leaf_tokens=30, min_leaf_tokens=1),
+        AutoHierarchicalSplitter(leaf_tokens=30, min_leaf_tokens=1),
+        TokenHierarchicalSplitter(chunk_sizes=[60, 30]),
+    ],
+)
+def test_a_title_that_no_heading_gives_stands_above_all_others(splitter: Any) -> None:
+    text = "---\ntitle: Pottery\n---\n" + BODY * 2
+    nodes = splitter.run([Document(content=text)])["documents"]
+    plain = splitter.run([Document(content=text.replace("title", "other"))])["documents"]
+    assert [node.meta["headings"] for node in nodes] == [["Pottery", *node.meta["headings"]] for node in plain]
+    assert "".join(node.content or "" for node in nodes if is_leaf(node)) == text
+    deepest = max(nodes, key=lambda node: node.meta["__level"])
+    assert [link["titles"] for link in deepest.meta["__ancestors"]] == [
+        len(next(node for node in nodes if node.id == link["id"]).meta["headings"])
+        for link in deepest.meta["__ancestors"]
+    ]
+
+
+def test_a_title_that_a_heading_gives_is_not_repeated() -> None:
+    splitter = MarkdownHierarchicalSplitter(leaf_tokens=30, min_leaf_tokens=1)
+    nodes = splitter.run([Document(content="---\ntitle: kiln\n---\n" + BODY)])["documents"]
+    assert {tuple(node.meta["headings"]) for node in nodes} == {(), ("Kiln",), ("Kiln", "Glaze")}

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from haystack import Document, default_from_dict, logging
 
-from hichunk_haystack.front_matter import mark_front_matter
+from hichunk_haystack.front_matter import mark_front_matter, name_by_title
 from hichunk_haystack.markdown import MarkdownStructure, parse_markdown
 from hichunk_haystack.tables import Table, header_for
 from hichunk_haystack.tokens import warm_up_counter
@@ -121,6 +121,7 @@ def split_documents(
         for source, structure, tree in zip(group, found, trees, strict=True):
             if adjust is not None:
                 adjust(source.content or "", tree)
+            name_by_title(source.content or "", tree)
             nodes += _with_meta(to_documents(tree, source, settings), structure)
         return nodes
 
