@@ -26,7 +26,7 @@ ANCESTORS = "__ancestors"
 LEAF_RANGE = "__leaf_range"
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
     """
     A node of a tree; a tree is a list of nodes, each behind its parent, children in reading order.

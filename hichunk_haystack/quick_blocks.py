@@ -9,7 +9,8 @@ import re
 from hichunk_haystack.tables import Table, pipe_tables
 from hichunk_haystack.units import Strength, page_boundaries, starts_item
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# "```code```" is code in a line, and opens nothing.
+_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 
 
@@ -20,7 +21,7 @@ def quick_blocks(text: str) -> tuple[dict[int, Strength], list[Table]]:  # noqa:
     :param text: The text, Markdown or plain.
     :returns: Offset in characters -> how good a cut there is; and the tables.
     """
-    boundaries: dict[int, Strength] = {}
+    boundaries = page_boundaries(text)
     tables: list[Table] = []
     rows: list[tuple[int, str]] = []
     fence = ""
@@ -35,7 +36,7 @@ def quick_blocks(text: str) -> tuple[dict[int, Strength], list[Table]]:  # noqa:
         if body:
             if fence:
                 boundaries[offset] = Strength.LINE
-                if body.startswith(fence):
+                if body.startswith(fence) and not body.rstrip().strip(fence[0]):
                     fence = ""
             elif body[:3] in ("```", "~~~") and (match := _FENCE.match(first)):
                 fence = match[1]
@@ -45,8 +46,8 @@ def quick_blocks(text: str) -> tuple[dict[int, Strength], list[Table]]:  # noqa:
             elif blank_before:
                 boundaries[offset] = Strength.BLOCK
             elif indent >= 4 or starts_item(line, text[offset - 1 : offset]):  # noqa: PLR2004
-                # a listing, or the rest of a list item
-                boundaries[offset] = Strength.LINE
+                # A listing, or the rest of a list item; a page that starts with one stays a page.
+                boundaries.setdefault(offset, Strength.LINE)
             below_heading = body[0] == "#" and not fence and _HEADING.match(first) is not None
             if below_heading and boundaries.get(offset) != Strength.WORD:
                 boundaries[offset] = Strength.BLOCK
@@ -60,8 +61,6 @@ def quick_blocks(text: str) -> tuple[dict[int, Strength], list[Table]]:  # noqa:
             else:
                 rows.append((offset, line))
         offset += len(line)
-    for start, strength in page_boundaries(text).items():
-        boundaries.setdefault(start, strength)
     tables += pipe_tables([*rows, (offset, "")]) if rows else []
     for table in tables:
         for row in table.rows:

@@ -17,7 +17,7 @@ from tokenizers import Encoding, Tokenizer
 
 from hichunk_haystack.models import resolve_model
 from hichunk_haystack.unicode import well_formed
-from hichunk_haystack.word_counts import WordCounts
+from hichunk_haystack.word_counts import MarkSplitting, WordCounts
 
 DEFAULT_TOKENIZER = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -85,7 +85,8 @@ class HuggingFaceTokenCounter:
         self._additive = _is_additive(settings)
         self._marks = _usable_marks(tokenizer) if self._additive else {}
         if self._additive and (settings.get("normalizer") or {}).get("clean_text"):
-            self._words = WordCounts(self._count_by_tokenizer)
+            added = [token["content"] for token in settings.get("added_tokens", [])]
+            self._words = WordCounts(MarkSplitting(self._count_by_tokenizer, added).count)
         self._tokenizer = tokenizer
 
     @property

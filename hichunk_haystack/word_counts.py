@@ -4,17 +4,26 @@
 
 """Counting texts by their words: a word that has been counted before costs a look-up."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from string import punctuation
 
-# Python's `str.split` takes these for white space, while BERT's normaliser removes them and joins what they divide. NUL
-# is removed as well, but divides nothing here.
-_REMOVED = dict.fromkeys(map(ord, "\x0b\x0c\x1c\x1d\x1e\x1f\x85"), "\0")
+# Python takes these for white space, while BERT's normaliser removes them and joins what they divide.
+_REMOVED = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+_WORD = re.compile(rf"[\S{_REMOVED}]+")
+
+_PRINTABLE = re.compile("[!-~]+")
+
+_MARKS = str.maketrans(dict.fromkeys(punctuation, " "))
 
 # About 25 MB of words. A text that brings more makes the table start again, empty.
 _MOST_WORDS = 1 << 17
 
 # Longer words, such as lines of Chinese or of base64, hardly come twice.
 _LONGEST_KEPT = 64
+
+# Looking for more added tokens in each word costs more than it spares.
+_MOST_ADDED = 32
 
 # The words of texts of this many characters together are held at once.
 _BATCH_CHARACTERS = 500_000
@@ -55,9 +64,8 @@ class WordCounts:
 
     def _count_batch(self, texts: Sequence[str]) -> list[int]:
         whole = "".join(texts)
-        if any(chr(code) in whole for code in _REMOVED):
-            texts = [text.translate(_REMOVED) for text in texts]
-        words = [text.split() for text in texts]
+        rare = any(character in whole for character in _REMOVED)
+        words = [_WORD.findall(text) if rare else text.split() for text in texts]
         known = self._known  # another thread may put an empty table in its place
         new = list(set().union(*words).difference(known))
         if not new:
@@ -87,3 +95,51 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
             first, characters = number, 0
         characters += len(text)
     yield texts[first:]
+
+
+class MarkSplitting:
+    """
+    Counts words by what stands between marks of ASCII punctuation, each of which is a token of its own.
+
+    So it is behind BERT's pre-tokenizer. Of the words of a text many come once, such as "(kiln)," or a path, while what
+    they are made of has been counted before.
+
+    ```python
+    from hichunk_haystack.word_counts import MarkSplitting
+
+    words = MarkSplitting(lambda words: [len(word) // 2 for word in words], added=["[CLS]"])
+    print(words.count(["(kiln)", "kiln/wheel"]))  # [4, 5]
+    ```
+    """
+
+    def __init__(self, count: Callable[[Sequence[str]], list[int]], added: Iterable[str]) -> None:
+        """
+        Remember nothing yet.
+
+        :param count: Counts the tokens of each of some words.
+        :param added: Texts that the tokenizer takes for a token wherever they stand: words with one in them are counted
+            whole.
+        """
+        self._count = count
+        self._between = WordCounts(count)
+        texts = list(added)
+        # What a normaliser makes of other characters, and then finds in words, is not known here.
+        known = len(texts) <= _MOST_ADDED and all(_PRINTABLE.fullmatch(text) for text in texts)
+        self._whole = re.compile("|".join(["[^!-~]", *map(re.escape, texts)]) if known else ".", re.IGNORECASE)
+
+    def count(self, words: Sequence[str]) -> list[int]:
+        """
+        Count the tokens of each word.
+
+        :param words: Texts without white space.
+        :returns: A length in tokens for each, in the same order.
+        """
+        whole: list[str] = []
+        apart: list[str] = []
+        for word in words:
+            (whole if self._whole.search(word) else apart).append(word)
+        spaced = [word.translate(_MARKS) for word in apart]
+        counts = dict(zip(whole, self._count(whole), strict=True)) if whole else {}
+        for word, text, length in zip(apart, spaced, self._between.count(spaced), strict=True):
+            counts[word] = length + text.count(" ")
+        return [counts[word] for word in words]

@@ -51,3 +51,20 @@ def test_a_line_that_starts_with_much_white_space_is_a_line() -> None:
     text = "# Kiln\n" + " " * 90 + "Fire it.\nSlowly.\n"
     boundaries, _ = quick_blocks(text)
     assert {offset: strength.name for offset, strength in boundaries.items()} == {7: "WORD"}
+
+
+def test_a_page_that_starts_indented_is_a_page() -> None:
+    text = "It ends.\f        CHAPTER II\n    indented\n"
+    boundaries, _ = quick_blocks(text)
+    assert {offset: strength.name for offset, strength in boundaries.items()} == {9: "BLOCK", 28: "LINE"}
+
+
+def test_code_in_a_line_opens_no_listing() -> None:
+    text = "```pip install it```\nSo far.\n\nMore.\n"
+    assert {offset: strength.name for offset, strength in quick_blocks(text)[0].items()} == {30: "BLOCK"}
+
+
+def test_a_listing_ends_at_a_fence_that_says_nothing() -> None:
+    text = "```\nx\n```py\n\ny\n````  \nz\n"
+    boundaries, _ = quick_blocks(text)  # behind the closing fence, "z" goes on with the paragraph
+    assert sorted(boundaries) == [4, 6, 13, 15]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from haystack.dataclasses import ChatMessage
 from haystack.token_counters import ApproximateTokenCounter
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
+from tokenizers.normalizers import BertNormalizer
 
 from hichunk_haystack.models import ModelNotFoundError
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, counter_key, is_additive, warm_up_counter
@@ -147,3 +148,47 @@ def test_equal_counters_have_equal_keys() -> None:
 
 def test_warming_up_a_counter_that_needs_none() -> None:
     warm_up_counter(ApproximateTokenCounter())
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory) -> list[HuggingFaceTokenCounter]:
+    """The packaged tokenizer with other normalisers, and with added tokens of all kinds."""
+    base = HuggingFaceTokenCounter().tokenizer.to_str()
+    kinds: list[tuple[dict[str, bool], list[AddedToken]]] = [
+        ({}, []),
+        ({"lowercase": False, "strip_accents": False}, []),
+        ({"handle_chinese_chars": False}, []),
+        ({"clean_text": False}, []),
+        ({}, [AddedToken("a-b", normalized=True), AddedToken("##", normalized=False)]),
+        ({}, [AddedToken("clay", single_word=True, normalized=False), AddedToken("KILN", normalized=True)]),
+        ({}, [AddedToken("<x>", lstrip=True, rstrip=True, normalized=False)]),
+        ({}, [AddedToken("É", normalized=True)]),
+    ]
+    found = []
+    for number, (normaliser, added) in enumerate(kinds):
+        tokenizer = Tokenizer.from_str(base)
+        options = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+        tokenizer.normalizer = BertNormalizer(**{**options, **normaliser})
+        tokenizer.add_tokens(added)
+        path = tmp_path_factory.mktemp("tokenizer") / f"{number}.json"
+        tokenizer.save(str(path))
+        found.append(HuggingFaceTokenCounter(str(path)))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(["clay", "kiln", "KILN", "MASK", "y" * 101, *"ab-_[]#<x>Ée \n字\x1c\x00\x7f\u0301'/9~"]),
+            max_size=12,
+        ).map("".join),
+        max_size=8,
+    )
+)
+def test_words_count_as_in_the_tokenizer_whatever_it_normalises_and_adds(
+    variants: list[HuggingFaceTokenCounter], texts: list[str]
+) -> None:
+    for counter in variants:
+        encodings = counter.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        assert counter.count_texts(texts) == list(map(len, encodings))

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hichunk_haystack import word_counts
-from hichunk_haystack.word_counts import WordCounts
+from hichunk_haystack.word_counts import MarkSplitting, WordCounts
 
 
 class Recorder:
@@ -66,3 +66,29 @@ def test_threads_that_empty_the_table_of_each_other(monkeypatch: pytest.MonkeyPa
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda text: words.count([text])[0], texts))
     assert found == [len(text.replace(" ", "")) for text in texts]
+
+
+def test_what_the_normaliser_removes_divides_no_word_and_is_left_to_it() -> None:
+    count = Recorder()
+    assert WordCounts(count).count(["a\x0bb\x85 c", "\x1c"]) == [5, 1]
+    assert sorted(count.asked) == ["\x1c", "a\x0bb\x85", "c"]
+
+
+def test_marks_are_tokens_and_what_is_between_them_is_counted_once() -> None:
+    count = Recorder()
+    words = MarkSplitting(count, added=["[SEP]"])
+    assert words.count(["(kiln),", "kiln/wheel", "--", "[kiln]"]) == [7, 10, 2, 6]
+    assert sorted(count.asked) == ["kiln", "wheel"]
+
+
+def test_words_with_an_added_token_or_other_characters_are_counted_whole() -> None:
+    count = Recorder()
+    assert MarkSplitting(count, added=["[SEP]", "a-b"]).count(["x[sep]", "A-B", "é-x", "x-\x01"]) == [6, 3, 3, 3]
+    assert sorted(count.asked) == ["A-B", "x-\x01", "x[sep]", "é-x"]
+
+
+@pytest.mark.parametrize("added", [["É"], ["a\0b"], [f"[{number}]" for number in range(5000)]])
+def test_with_added_tokens_that_can_not_be_looked_for_words_are_counted_whole(added: list[str]) -> None:
+    count = Recorder()
+    assert MarkSplitting(count, added).count(["(kiln),", "a-b"]) == [7, 3]
+    assert sorted(count.asked) == ["(kiln),", "a-b"]

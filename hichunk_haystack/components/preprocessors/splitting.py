@@ -14,7 +14,7 @@ from haystack import Document, default_from_dict, logging
 from hichunk_haystack.front_matter import mark_front_matter, name_by_title
 from hichunk_haystack.markdown import MarkdownStructure, parse_markdown
 from hichunk_haystack.tables import Table, header_for
-from hichunk_haystack.tokens import warm_up_counter
+from hichunk_haystack.tokens import is_additive, warm_up_counter
 from hichunk_haystack.tree import CutPoint, Node, TreeBuilder, is_leaf, to_documents
 from hichunk_haystack.units import Strength
 
@@ -103,8 +103,9 @@ def split_documents(
     :param builder: Builds the trees.
     :param predict: Gives a source's cut points and places to cut.
     :param key: What the prediction depends on; it goes into the ids.
-    :param workers: How many groups of documents are worked on at once. A few threads keep the processor busy, since the
-        tokenizer lets go of Python's lock; `predict` has to bear it.
+    :param workers: How many groups of documents are worked on at once. A few threads keep the processor busy where each
+        text goes through a tokenizer, which lets go of Python's lock; `predict` has to bear it. Where lengths are
+        looked up, threads would only wait for each other, and there is one.
     :param adjust: Changes the nodes of a text's tree in place, before they become documents.
     :returns: All nodes of all trees, source by source, the root first.
     :raises TypeError: If something is not a `Document`.
@@ -125,7 +126,7 @@ def split_documents(
             nodes += _with_meta(to_documents(tree, source, settings), structure)
         return nodes
 
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(1 if is_additive(builder.counter) else workers) as pool:
         return [node for nodes in pool.map(split, _groups(_usable(documents))) for node in nodes]
 
 
