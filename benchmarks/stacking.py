@@ -10,8 +10,7 @@ What each technique of docs/stacking.md gains, on the questions of a data set.
 
 A data set is what `python -m hichunk_haystack.evaluation` takes; embeddings are shared with it when `--output` is the
 same. All rows have the same trees and merge with the same thresholds; a row that starts with + is the one above it
-without + with the technique added. Groups are hybrid, ranking, levels, queries, neighbours,
-and:
+without + with the technique added. Groups are hybrid, ranking, levels, queries, neighbours, and:
 
 late        needs `--late`, and reads every document again with late chunking.
 reranking   needs `--cross-encoder`, a model of Sentence Transformers (a folder, or a name on the model hub); it reads
@@ -282,7 +281,10 @@ def rows(corpus: Corpus, options: argparse.Namespace) -> Rows:
 
 def read(folder: Path, options: argparse.Namespace) -> Corpus:
     """The data set, or some documents of it."""
-    corpus = read_questions(folder, options.output, most=None if options.documents else options.questions)
+    try:
+        corpus = read_questions(folder, options.output, most=None if options.documents else options.questions)
+    except (FileNotFoundError, ValueError) as error:
+        raise SystemExit(str(error)) from None
     if not options.documents:
         return corpus
     dataset = corpus.dataset
@@ -298,24 +300,38 @@ def read(folder: Path, options: argparse.Namespace) -> Corpus:
     return Corpus(part, corpus.embedder, corpus.counter, corpus.cut_points)
 
 
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    number = int(text)
+    if number < 1:
+        msg = f"{number} is less than 1"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET")
     parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP")
     parser.add_argument("--documents", nargs="+", metavar="NAME")
-    parser.add_argument("--questions", type=int)
+    parser.add_argument("--questions", type=positive)
     parser.add_argument("--output", type=Path, default=Path("evaluation"))
     parser.add_argument("--late", action="store_true")
     parser.add_argument("--cross-encoder", metavar="MODEL")
     parser.add_argument("--llm", action="store_true")
-    parser.add_argument("--section-tokens", type=int, default=2000)
-    parser.add_argument("--workers", type=int, default=4, help="requests to the language model at once")
+    parser.add_argument("--section-tokens", type=positive, default=2000)
+    parser.add_argument("--workers", type=positive, default=4, help="requests to the language model at once")
     options = parser.parse_args()
     lacking = {group: needed for group, needed in _NEEDING.items() if not getattr(options, needed)}
     for group in options.only or ():
         if group in lacking:
             parser.error(f"the group {group} needs --{lacking[group].replace('_', '-')}")
     options.only = options.only or [group for group in GROUPS if group not in lacking]
+    if any(_NEEDING.get(group) == "llm" for group in options.only):
+        try:
+            EndpointChatGenerator().warm_up()
+        except ValueError as error:
+            parser.error(str(error))
     return options
 
 

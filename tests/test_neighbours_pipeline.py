@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hichunk_haystack import load_pipeline
+from hichunk_haystack.cli.querying import run_query
 from hichunk_haystack.cli.settings import with_settings
 from hichunk_haystack.cli.specs import read_spec
 from hichunk_haystack.pipeline_files import pipeline_file
@@ -63,6 +64,9 @@ def test_what_is_found_stands_among_its_neighbours() -> None:
     for node in merged:
         source, start = node.meta["source_id"], node.meta["split_idx_start"]
         assert any(source == other and first <= start < last for other, first, last in spans)
+    # What `hichunk ask` tells is the budget of all, not the merge's part.
+    told = run_query(read_spec("query_neighbours", "query"), QUESTION)
+    assert (told.tokens_used, told.token_budget) == (answer["tokens_used"], 1024)
 
 
 def test_a_budget_of_the_command_line_reaches_it() -> None:

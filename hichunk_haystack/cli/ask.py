@@ -62,7 +62,7 @@ def _as_data(answer: Answer) -> dict[str, Any]:
         "citations": answer.citations,
         "documents": answer.documents,
         "tokens_used": answer.tokens_used,
-        "token_budget": answer.trace["token_budget"],
+        "token_budget": answer.token_budget,
         "trace": answer.trace,
     }
     return {"replies": answer.replies, **found} if answer.replies else found
@@ -86,5 +86,5 @@ def _tell(answer: Answer) -> None:
     say(
         f"{amount(len(trace['hits']), 'leaf')} found, {amount(len(answer.documents), 'passage')} returned, ",
         f"{left_out} left out; " if left_out else "",
-        (f"{answer.tokens_used:,} of {amount(trace['token_budget'], 'token')} used", "bold"),
+        (f"{answer.tokens_used:,} of {amount(answer.token_budget, 'token')} used", "bold"),
     )

@@ -27,6 +27,7 @@ class Answer:
     :param citations: Its citations.
     :param documents: The documents in it.
     :param tokens_used: Its tokens; without a context those of the merge.
+    :param token_budget: The budget that these keep to.
     :param replies: What a language model in the pipeline said.
     """
 
@@ -36,6 +37,7 @@ class Answer:
     citations: list[dict[str, Any]] = field(default_factory=list)
     documents: list[Any] = field(default_factory=list)
     tokens_used: int = 0
+    token_budget: int = 0
     replies: list[str] = field(default_factory=list)
 
 
@@ -83,6 +85,8 @@ def _run(spec: PipelineSpec, question: str) -> Answer:
         raise UserError(msg)
     replies = [outputs["reply"] for outputs in result.values() if outputs.get("reply")]
     replies += [reply for outputs in result.values() for reply in outputs.get("replies") or ()]
+    # A merge may have a part of the budget only.
+    budget = getattr(pipeline.get_component(builders[0]), "token_budget", None) if built else None
     return Answer(
         trace=merge["trace"],
         merged=merge["documents"],
@@ -90,5 +94,6 @@ def _run(spec: PipelineSpec, question: str) -> Answer:
         citations=built.get("citations", []),
         documents=built.get("documents", merge["documents"]),
         tokens_used=built.get("tokens_used", merge["trace"]["tokens_used"]),
+        token_budget=budget or merge["trace"]["token_budget"],
         replies=[str(getattr(reply, "text", reply)) for reply in replies],
     )

@@ -324,7 +324,8 @@ class ConnectedQdrantDocumentStore(QdrantDocumentStore):
             super().delete_all_documents()
             return
         self._initialize_client()
-        self._set_up_own_collection(recreate=True)
+        with self._exclusive_access():
+            self._set_up_own_collection(recreate=True)
 
     async def delete_all_documents_async(self, recreate_index: bool = False) -> None:
         """

@@ -7,6 +7,7 @@
 import asyncio
 import uuid
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -135,6 +136,18 @@ def test_embedded_stores_make_no_indexes(make_store, monkeypatch):
         store.write_documents([LEAF])
         store.delete_all_documents(recreate_index=True)
         asyncio.run(make_store(location=":memory:").count_documents_async())
+
+
+def test_two_stores_that_make_a_collection_anew_wait_for_each_other(make_store, rest_server):
+    stores = [make_store(url=rest_server.url) for _ in range(4)]
+
+    def recreate(store):
+        for _ in range(10):
+            store.delete_all_documents(recreate_index=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(recreate, stores))
+    assert stores[0].count_documents() == 0
 
 
 async def test_requests_are_bounded_in_bytes(make_store, rest_server):

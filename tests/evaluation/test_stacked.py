@@ -33,6 +33,7 @@ from hichunk_haystack.evaluation.contenders.stacked import (
     SideBySide,
 )
 from hichunk_haystack.evaluation.contenders.trees import Trees
+from hichunk_haystack.evaluation.datasets import Dataset, Question
 from hichunk_haystack.evaluation.variants import given_variants
 from hichunk_haystack.plans import Hit
 from hichunk_haystack.policies import MergeOptions
@@ -153,6 +154,16 @@ def test_neighbours(small: Corpus, grove: Grove, share: float, reach: int, level
             for node in result["documents"]
         ]
     assert (more > 0) == (share < 1)
+
+
+def test_documents_of_one_leaf_have_no_inner_nodes() -> None:
+    texts = {"clay": "Clay is here.", "bees": "Bees live there."}
+    alone = corpus(Dataset("tiny", texts, [Question("Where is clay?", "clay", (texts["clay"],), ((0, 13),))]))
+    grove = Grove(alone, MarkdownHierarchicalSplitter(token_counter=COUNTER))
+    assert grove.inner == []
+    for ranking in (SideBySide(grove), CoarseToFine(grove)):
+        (found,) = ranking.hits(64)
+        assert len(found) == 2
 
 
 def test_all_keep_the_budget(small: Corpus, grove: Grove) -> None:

@@ -93,3 +93,13 @@ def test_what_is_wrong_is_named(
     assert "the group contexts needs --llm" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="small has no document kiln; it has pottery, weaving"):
         run(folder, "--output", tmp_path / "out", "--documents", "kiln", monkeypatch=monkeypatch)
+    with pytest.raises(SystemExit, match="is no data set"):
+        run(tmp_path / "nowhere", monkeypatch=monkeypatch)
+    with pytest.raises(SystemExit):
+        run(folder, "--questions", 0, monkeypatch=monkeypatch)
+    assert "--questions: 0 is less than 1" in capsys.readouterr().err
+    # Not after all that needs no language model has been measured.
+    monkeypatch.delenv("HICHUNK_MODEL", raising=False)
+    with pytest.raises(SystemExit):
+        run(folder, "--llm", monkeypatch=monkeypatch)
+    assert "HICHUNK_MODEL is not set" in capsys.readouterr().err

@@ -12,8 +12,10 @@ from haystack.token_counters.types import TokenCounter
 
 from hichunk_haystack.chains import Lengths, ResolvedHits, resolve_hits
 from hichunk_haystack.expanding import Place, choose, climb, siblings
+from hichunk_haystack.joining import JOINED
 from hichunk_haystack.leaf_texts import read_hits
 from hichunk_haystack.nodes import CHILDREN, TREE_ID
+from hichunk_haystack.plans import Hit
 from hichunk_haystack.reading import Reads, with_reads, with_reads_async
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, warm_up_counter
 
@@ -31,7 +33,8 @@ class NeighbourExpander:
       distance 2, and so on; each that fits is taken. What stands in a result already is not taken again.
 
     Put it behind a `BudgetAutoMergingRetriever` that has a part of the budget, the same overhead, and ranks
-    (`order="rank"`): passages that were joined in reading order are no nodes any more, and have no neighbours.
+    (`order="rank"`): passages that were joined in reading order are no nodes any more. They have no neighbours, and
+    what they hold is not taken again.
 
     ```python
     from haystack import Document
@@ -136,7 +139,8 @@ class NeighbourExpander:
         room = budget - sum(hit.tokens + self.document_overhead for hit in resolved.hits)
         if room < 0:
             return {"documents": list(documents), "climbed": 0, "added": 0}
-        places, room, families = yield from self._climbed(documents, resolved, room)
+        joined = yield from self._joined(documents)
+        places, room, families = yield from self._climbed(documents, resolved, joined, room)
         hits = [place.hit for place in places]
         there = {document.id: document for document in [*families.values(), *documents]}
         standing = [_standing(place, there[place.hit.id]) for place in places]
@@ -149,20 +153,28 @@ class NeighbourExpander:
         around = {hit.id: hit for hit in (yield from resolve_hits(whole, self._lengths)).hits}
         # A source that is being replaced may have nodes of two versions.
         same = [each for each in wanted if each.id in beside and _tree(beside[each.id]) == _tree(standing[each.number])]
-        chosen = choose(hits, same, around, room, self.document_overhead)
+        chosen = choose([*hits, *joined], same, around, room, self.document_overhead)
         return {
             "documents": list(_in_order(standing, chosen, beside)),
             "climbed": sum(bool(place.stands_for) for place in places),
             "added": len(chosen),
         }
 
+    def _joined(self, documents: Sequence[Document]) -> Reads[list[Hit]]:
+        """The nodes that joined results are made of."""
+        named = [document.meta[JOINED] for document in documents if isinstance(document.meta.get(JOINED), list)]
+        names = list(dict.fromkeys(name for each in named for name in each if isinstance(name, str)))
+        read = (yield names) if names else {}
+        return (yield from resolve_hits(list(read.values()), self._lengths)).hits
+
     def _climbed(
-        self, documents: Sequence[Document], resolved: ResolvedHits, room: int
+        self, documents: Sequence[Document], resolved: ResolvedHits, joined: Sequence[Hit], room: int
     ) -> Reads[tuple[list[Place], int, dict[str, Document]]]:
         """What stands in the place of results, the room left, and the nodes that were read, with text or without."""
         results = {document.id: document for document in documents}
         read: dict[str, Document] = dict(resolved.read)
-        whole: dict[str, Document | None] = {}
+        # What is above joined results can't take their place, and would hold their text once more.
+        whole: dict[str, Document | None] = {node.id: None for hit in joined for node in hit.ancestors}
 
         def available(name: str, gone: Sequence[str]) -> bool:
             if name not in whole:

@@ -76,7 +76,10 @@ class Grove(Forest):
     @cached_property
     def inner_similarities(self) -> Vectors:
         """A row for each question, a column for each inner node."""
-        return self.corpus.questions @ np.array([node.embedding for node in self.inner], dtype=np.float32).T
+        questions = self.corpus.questions
+        inner = np.array([node.embedding for node in self.inner], dtype=np.float32)
+        # There are none where every document is a leaf.
+        return questions @ inner.reshape(-1, questions.shape[1]).T
 
     @cached_property
     def children(self) -> dict[str, list[str]]:

@@ -118,6 +118,21 @@ def test_a_parent_or_a_sibling_that_is_missing_is_passed_over(nodes: list[Docume
     assert firsts(NeighbourExpander(store).run([hit])) == ["Two", "Three"]
 
 
+def test_what_a_joined_result_holds_is_not_taken_again(nodes: list[Document], store: Any) -> None:
+    hits = [leaf(nodes, "One", 0.9), leaf(nodes, "Three", 0.8), leaf(nodes, "Four", 0.7)]
+    passages = BudgetAutoMergingRetriever(store, token_budget=15, order="document").run(hits)["documents"]
+    assert [(passage.content or "").count("number") for passage in passages] == [1, 2]
+    for siblings, levels in ((2, 0), (0, 2), (9, 9)):
+        result = NeighbourExpander(store, token_budget=99, siblings=siblings, levels=levels).run(passages)
+        text = "".join(node.content or "" for node in result["documents"])
+        assert [text.count(f"{word} is") for word in ("One", "Three", "Four")] == [1, 1, 1]
+    assert "Two is" in text
+    # A key of that name that is not ours says nothing.
+    odd = leaf(nodes, "One")
+    odd.meta["joined"] = "2024-02-29"
+    assert NeighbourExpander(store, token_budget=10).run([odd])["added"] == 1
+
+
 def test_documents_without_a_tree_and_trees_of_haystack() -> None:
     plain = Document(content="No tree.")
     assert NeighbourExpander(InMemoryDocumentStore()).run([plain]) == {"documents": [plain], "climbed": 0, "added": 0}
