@@ -133,7 +133,7 @@ def _own_meta(root: Document) -> dict[str, Any]:
 def _dump(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, default=_plain)
-    except (TypeError, ValueError, RecursionError):  # keys of several kinds, or circles
+    except Exception:  # keys of several kinds, circles, or whatever a foreign object raises
         return json.dumps(storable_value(value), sort_keys=True)
 
 

@@ -7,19 +7,21 @@
 import re
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import yaml
 from haystack import Document
 
 from hichunk_haystack.nodes import Node, is_leaf
+from hichunk_haystack.unicode import well_formed
 
 FRONT_MATTER = "__front_matter"
 """Meta key of a leaf in which nothing but front matter stands: `True`."""
 
 # Longer than any front matter; the line that closes it is not looked for in all of a long text.
 _MOST_CHARACTERS = 100_000
-_OPENING = re.compile(r"\ufeff?(?:[ \t]*(?:\r\n|\n|\r))*(---|\+\+\+)[ \t]*(?:\r\n|\n|\r)")
+_OPENING = re.compile(r"\ufeff?(?:[ \t]*[\r\n])*(---|\+\+\+)[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = {"---": ("---", "..."), "+++": ("+++",)}
 # A field, a list item, a comment, what closes a list or mapping, or anything that is indented.
 _FIELD = {
@@ -32,7 +34,8 @@ _TITLE = {
     "---": re.compile(r"""^(["']?)title\1[ \t]*:.*""", re.MULTILINE | re.IGNORECASE),
     "+++": re.compile(r"""^(["']?)title\1[ \t]*=.*""", re.MULTILINE | re.IGNORECASE),
 }
-_READ: dict[str, Callable[[str], Any]] = {"---": yaml.safe_load, "+++": tomllib.loads}
+# All values as texts: 1984 may be a title.
+_READ: dict[str, Callable[[str], Any]] = {"---": partial(yaml.load, Loader=yaml.BaseLoader), "+++": tomllib.loads}
 _LONGEST_TITLE = 300
 
 
@@ -96,7 +99,7 @@ def front_matter_title(text: str) -> str | None:
     except (yaml.YAMLError, ValueError, RecursionError):  # as where the line does not end the title
         return None
     title = next(iter(fields.values()), None) if isinstance(fields, dict) else None
-    plain = " ".join(title.split()) if isinstance(title, str) else ""
+    plain = " ".join(well_formed(title).split()) if isinstance(title, str) else ""
     return plain if 0 < len(plain) <= _LONGEST_TITLE else None
 
 

@@ -122,7 +122,7 @@ def to_documents(nodes: Sequence[Node], source: Document, settings: str = "") ->
             }  # fmt: skip
             chains[number] = [link, *chain]
         meta = {
-            **(deepcopy(source.meta) if nested else source.meta),
+            **(_copied(source.meta) if nested else source.meta),
             LEVEL: node.level,
             PARENT: None if node.parent is None else ids[node.parent],
             CHILDREN: [ids[child] for child in node.children],
@@ -141,6 +141,17 @@ def to_documents(nodes: Sequence[Node], source: Document, settings: str = "") ->
             meta["page_number"] = first_page + bisect_left(page_ends, node.start)
         documents.append(Document(id=node_id, content=text[node.start : node.end], meta=meta))
     return documents
+
+
+def _copied(meta: dict[str, Any]) -> dict[str, Any]:
+    """A copy that shares nothing, but for what can't be copied: a writer names that, and it stops no other source."""
+    copied = {}
+    for name, value in meta.items():
+        try:
+            copied[name] = deepcopy(value)
+        except Exception:  # whatever a foreign object raises
+            copied[name] = value
+    return copied
 
 
 def from_documents(documents: Iterable[Document]) -> list[Node]:

@@ -6,6 +6,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, time
@@ -22,6 +23,8 @@ from hichunk_haystack.unicode import well_formed
 
 # A Qdrant server reads JSON down to 128 levels, and the request around a document's meta has some of its own.
 _MOST_LEVELS = 100
+
+_LONG_NUMBER = re.compile(r"\d{19}")
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -104,7 +107,13 @@ def storable_value(value: Any) -> Any:
     :returns: Dictionaries, lists, texts, numbers, booleans and `None`.
     :raises UnstorableError: If there is no such way.
     """
-    return _plain(value, 0)
+    try:
+        return _plain(value, 0)
+    except UnstorableError:
+        raise
+    except Exception as error:  # whatever a foreign object raises
+        msg = f"holds a {type(value).__name__} that can't be read ({type(error).__name__})"
+        raise UnstorableError(msg) from error
 
 
 def _plain(value: Any, level: int) -> Any:
@@ -130,7 +139,12 @@ def _scalar(value: bool | float | str | None) -> bool | float | str | None:
         return _text(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool) else int(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if not -(1 << 63) <= value < 1 << 64:
+        msg = "holds a whole number of more than 64 bits"
+        raise UnstorableError(msg)
+    return int(value)
 
 
 def _taken_apart(value: Any, level: int) -> Any:
@@ -166,7 +180,9 @@ def _is_plain(meta: dict[str, Any]) -> bool:
     try:
         text = _ENCODE(meta)
         text.encode("utf-8")
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # whatever a foreign object raises
+        return False
+    if _LONG_NUMBER.search(text):
         return False
     return text.count("[") + text.count("{") <= _MOST_LEVELS and all(isinstance(name, str) for name in meta)
 

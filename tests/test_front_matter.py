@@ -210,7 +210,9 @@ def test_it_is_found_by_its_words_where_these_are_embedded(nodes: list[Document]
         ("---\nsubtitle: x\n  title: y\n---\n", None),
         ("---\ntitle: >\n  of many\n  lines\n---\n", None),
         ("---\ntitle:\n---\n", None),
-        ("---\ntitle: 12\n---\n", None),
+        ("---\ntitle: 1984\n---\n", "1984"),
+        ("---\ntitle: !!timestamp soon\n---\n", "soon"),
+        ('---\ntitle: "\\ud800"\n---\n', "\ufffd"),
         ("---\ntitle: [a, b]\n---\n", None),
         ("---\ntitle: 'open\n---\n", None),
         ("---\ntitle: *nothing\n---\n", None),
@@ -241,6 +243,12 @@ def test_a_title_that_no_heading_gives_stands_above_all_others(splitter: Any) ->
         len(next(node for node in nodes if node.id == link["id"]).meta["headings"])
         for link in deepest.meta["__ancestors"]
     ]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n", " \r\n"])
+def test_many_blank_lines_take_no_time(line_end: str) -> None:
+    assert front_matter_end(line_end * 100_000 + "x") == 0
+    assert front_matter_title(line_end * 100_000 + "---\ntitle: x\n---\n") == "x"
 
 
 def test_a_title_that_a_heading_gives_is_not_repeated() -> None:

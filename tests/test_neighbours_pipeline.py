@@ -14,6 +14,7 @@ from hichunk_haystack.cli.querying import run_query
 from hichunk_haystack.cli.settings import with_settings
 from hichunk_haystack.cli.specs import read_spec
 from hichunk_haystack.pipeline_files import pipeline_file
+from hichunk_haystack.serving import ServedPipeline
 from tests.conftest import REPOSITORY
 from tests.pipeline_files import data, served
 
@@ -71,8 +72,22 @@ def test_what_is_found_stands_among_its_neighbours() -> None:
 
 def test_a_budget_of_the_command_line_reaches_it() -> None:
     changed = with_settings(read_spec("query_neighbours", "query"), {"token_budget": 77})
-    budgets = [each["init_parameters"].get("token_budget") for each in changed.components.values()]
-    assert [budget for budget in budgets if budget] == [77, 77, 77]
+    budgets = {name: each["init_parameters"].get("token_budget") for name, each in changed.components.items()}
+    # The merge keeps three quarters: 57.75.
+    assert {name: budget for name, budget in budgets.items() if budget} == {
+        "context_builder": 77, "merger": 57, "neighbours": 77,
+    }  # fmt: skip
+
+
+async def test_a_budget_for_one_question_is_shared_in_the_same_way() -> None:
+    index("indexing")
+    query = ServedPipeline(pipeline_file("query_neighbours"))
+    try:
+        answer = await query.run({"query": QUESTION}, token_budget=400)
+    finally:
+        query.pipeline.close()
+    assert answer["trace"]["token_budget"] == 300
+    assert 300 < answer["tokens_used"] <= 400
 
 
 def test_leaves_are_ranked_by_what_stands_around_them() -> None:

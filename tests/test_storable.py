@@ -7,7 +7,7 @@
 import json
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -20,10 +20,14 @@ import numpy as np
 import pytest
 from haystack import Document
 from haystack.dataclasses import ByteStream, SparseEmbedding
+from haystack.document_stores.errors import DocumentStoreError
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from hichunk_haystack.components.preprocessors import TokenHierarchicalSplitter
+from hichunk_haystack.components.writers import HierarchyWriter
 from hichunk_haystack.storable import UnstorableError, storable, storable_value
 
 
@@ -95,7 +99,6 @@ class NotATime(datetime):
         ),
         ("cut \ud83d off", "cut \\ud83d off"),
         ({"\udce9": ["\udce9"]}, {"\\udce9": ["\\udce9"]}),
-        (10**30, 10**30),
     ],
 )
 def test_a_value_with_one_plain_form_is_stored_in_it(value: Any, stored: Any) -> None:
@@ -191,3 +194,50 @@ def test_what_comes_out_is_json_and_stays_as_it_is(meta: dict[str, Any]) -> None
     text = json.dumps(document.meta, allow_nan=False, ensure_ascii=False)
     text.encode("utf-8")
     assert storable(document) is document or storable(document).meta == json.loads(text)
+
+
+class Broken:
+    """An object of which nothing can be had."""
+
+    def __repr__(self) -> str:
+        raise OSError
+
+    __str__ = __repr__
+
+    def tolist(self) -> list[int]:
+        raise OSError
+
+
+class BrokenMapping(dict[str, int]):
+    def items(self) -> Any:
+        raise OSError
+
+
+ODD = {
+    "object": Broken(), "list": [Broken()], "mapping": BrokenMapping(a=1), "large": 10**400, "huge": 10**5000,
+    "below": {"n": -(10**30)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD.values(), ids=ODD)
+def test_what_can_not_be_read_or_is_too_large_is_refused_by_its_field(value: Any) -> None:
+    with pytest.raises(UnstorableError, match="its meta field 'odd' "):
+        storable(Document(id="x", content="x", meta={"fine": 1, "odd": value}))
+
+
+@pytest.mark.parametrize("number", [-(1 << 63), (1 << 64) - 1, 10**18])
+def test_whole_numbers_of_64_bits_stay_what_they_are(number: int) -> None:
+    document = Document(id="x", content="x", meta={"number": number, "text": "1" * 40})
+    assert storable(document).meta == document.meta
+
+
+@pytest.mark.parametrize("value", ODD.values(), ids=ODD)
+def test_a_source_with_such_a_value_does_not_keep_the_others_from_being_written(value: Any) -> None:
+    store = InMemoryDocumentStore()
+    splitter = TokenHierarchicalSplitter()
+    good = splitter.run([Document(content="Fire it slowly.", meta={"file_path": "good.md"})])["documents"]
+    odd = splitter.run([Document(content="Dip the pot.", meta={"file_path": "odd.md", "odd": 1})])["documents"]
+    odd = [replace(node, meta={**node.meta, "odd": value}) for node in odd]
+    with pytest.raises(DocumentStoreError, match=r"odd\.md"):
+        HierarchyWriter(store).run([*odd, *good])
+    assert {node.meta["file_path"] for node in store.filter_documents()} == {"good.md"}

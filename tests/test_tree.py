@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import copy
+import threading
 from itertools import pairwise
 
 import pytest
@@ -337,3 +338,11 @@ def test_reading_back_what_is_no_tree() -> None:
         from_documents(documents[1:])
     with pytest.raises(ValueError, match="named as a child"):
         from_documents(documents[:-1])
+
+
+def test_meta_that_can_not_be_copied_stops_no_source() -> None:
+    lock = threading.Lock()
+    source = Document(content="Fire it slowly.", meta={"tags": ["clay"], "locks": [lock]})
+    (node,) = to_documents(TreeBuilder(HuggingFaceTokenCounter()).build("Fire it slowly.", []), source)
+    assert node.meta["tags"] == ["clay"] and node.meta["tags"] is not source.meta["tags"]
+    assert node.meta["locks"] == [lock]

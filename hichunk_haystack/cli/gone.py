@@ -38,12 +38,23 @@ def gone_below(folders: Sequence[str], names: Iterable[str | int], root: str | N
     """
     gone = []
     for name in names:
-        if not isinstance(name, str) or "\0" in name or not (root is not None or os.path.isabs(name)):
+        if not isinstance(name, str) or not _may_name_a_file(name, root):
             continue
         path = os.path.abspath(os.path.join(os.path.expanduser(root or ""), name))
         if any(path.startswith(os.path.join(folder, "")) for folder in folders) and not _may_be_there(path):
             gone.append(name)
     return gone
+
+
+def _may_name_a_file(name: str, root: str | None) -> bool:
+    """Whether it is an absolute path or, where names are relative to a root, no address and no id without a suffix."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    if "\0" in name or "://" in name:
+        return False
+    return os.path.isabs(name) or (root is not None and os.path.splitext(name)[1] != "")
 
 
 def _may_be_there(path: str) -> bool:

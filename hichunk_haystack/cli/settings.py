@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from hichunk_haystack.budgets import share_budget
 from hichunk_haystack.cli.errors import WRONG_USE, UserError
 from hichunk_haystack.cli.specs import PipelineSpec, class_name, typed
 
@@ -50,7 +51,8 @@ def with_settings(spec: PipelineSpec, settings: dict[str, Any]) -> PipelineSpec:
     Change settings in a query's pipeline.
 
     :param spec: The pipeline. It is not changed.
-    :param settings: `token_budget` for all that keep to one, `top_k` for all that search, and options of the merge.
+    :param settings: `token_budget` for all that keep to one, each its share of it; `top_k` for all that search; and
+        options of the merge.
     :returns: The pipeline with the settings.
     :raises UserError: If there is no merge in it, or a setting makes no sense.
     """
@@ -61,8 +63,13 @@ def with_settings(spec: PipelineSpec, settings: dict[str, Any]) -> PipelineSpec:
         raise UserError(msg)
     for name, value in settings.items():
         if name == _BUDGET:
-            takers = [spec.components[each]["init_parameters"] for each in (*mergers, *spec.find(_EXPANDER, BUILDER))]
-        elif name == _TOP_K:
+            keepers = [*mergers, *spec.find(_EXPANDER, BUILDER)]
+            given = {each: spec.components[each]["init_parameters"].get(_BUDGET) for each in keepers}
+            own = {each: tokens if isinstance(tokens, int) else None for each, tokens in given.items()}
+            for each, tokens in share_budget(own, value).items():
+                spec.components[each]["init_parameters"][_BUDGET] = tokens
+            continue
+        if name == _TOP_K:
             above = [spec.components[each] for merger in mergers for each in spec.above(merger) if each not in mergers]
             takers = [each["init_parameters"] for each in typed(above) if _searches(each)]
         else:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from haystack import Pipeline
 
+from hichunk_haystack.budgets import share_budget
 from hichunk_haystack.loading import ALLOWED_MODULES
 
 _CONVERTER = "hichunk_haystack.components.converters.FileConverter"
@@ -50,7 +51,8 @@ class ServedPipeline:
             for each in converters:
                 each["init_parameters"] = {**(each.get("init_parameters") or {}), "root": str(root)}
         self.pipeline = Pipeline.loads(yaml.safe_dump(data, sort_keys=False), allowed_modules=ALLOWED_MODULES)
-        self._takes_budget = [name for name, sockets in self.pipeline.inputs().items() if "token_budget" in sockets]
+        takers = [name for name, sockets in self.pipeline.inputs().items() if "token_budget" in sockets]
+        self._budgets = {name: getattr(self.pipeline.get_component(name), "token_budget", None) for name in takers}
 
     def find(self, kind: type) -> Any:
         """
@@ -72,7 +74,8 @@ class ServedPipeline:
         Run the pipeline.
 
         :param values: A value for each declared input.
-        :param token_budget: Budget in tokens for every component that takes one; by default what the file says.
+        :param token_budget: Budget in tokens for every component that takes one, each its share of it; by default what
+            the file says.
         :returns: A value for each declared output.
         """
         inputs: dict[str, dict[str, Any]] = {}
@@ -80,8 +83,8 @@ class ServedPipeline:
             for component, socket in places:
                 inputs.setdefault(component, {})[socket] = values[name]
         if token_budget is not None:
-            for component in self._takes_budget:
-                inputs.setdefault(component, {})["token_budget"] = token_budget
+            for component, tokens in share_budget(self._budgets, token_budget).items():
+                inputs.setdefault(component, {})["token_budget"] = tokens
         components = {component for ((component, _), *_) in self._outputs.values()}
         result = await self.pipeline.run_async(inputs, include_outputs_from=components)
         return {name: result[component][socket] for name, ((component, socket), *_) in self._outputs.items()}

@@ -43,10 +43,15 @@ def test_what_is_below_the_folders_and_not_there(docs: Path, tmp_path: Path) -> 
 
 
 def test_names_below_a_root(docs: Path, tmp_path: Path) -> None:
-    names = ["docs/kiln.md", "docs/wheel.md", "other/wheel.md", "../docs/wheel.md"]
+    names = ["docs/kiln.md", "docs/wheel.md", "other/wheel.md", "../docs/wheel.md", "docs/\ud800.md"]
     folders = folders_of(["docs", "none"], root=str(tmp_path))
     assert folders == list(dict.fromkeys([str(docs), os.path.realpath(docs)]))
     assert gone_below(folders, names, root=str(tmp_path)) == ["docs/wheel.md"]
+
+
+def test_what_is_no_file_does_not_count_below_a_root(tmp_path: Path) -> None:
+    names = ["policy-7", "https://example.org/wheel.md", "wheel.md"]
+    assert gone_below([str(tmp_path)], names, root=str(tmp_path)) == ["wheel.md"]
 
 
 def test_a_folder_is_known_by_both_its_names(docs: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.front_matter import is_searched
 from hichunk_haystack.nodes import is_leaf
+from hichunk_haystack.unicode import well_formed
 
 
 @component
@@ -194,6 +195,7 @@ class LeafEmbedder:
                 text = with_context(leaf, text)
             if self.embed_table_header:
                 text = with_table_header(leaf, text, self.max_heading_characters)
+            text = None if text is None else well_formed(text)  # tokenizers refuse anything else
             copies.append(replace(leaf, content=text, meta=dict(leaf.meta), embedding=None, sparse_embedding=None))
         return copies
 

@@ -2,11 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+from dataclasses import replace
 from typing import Any
 
 from haystack import Document, component
 
 from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL, OfflineEmbedder
+from hichunk_haystack.unicode import with_well_formed_text
 
 
 @component
@@ -57,4 +59,10 @@ class OfflineSentenceTransformersDocumentEmbedder(OfflineEmbedder):
         :raises ModelNotFoundError: If the model can be had nowhere.
         """
         self.warm_up()
-        return self._stock.run(documents=documents)
+        found: list[Document] = self._stock.run(documents=with_well_formed_text(documents))["documents"]
+        return {
+            "documents": [
+                done if done.content == given.content else replace(done, content=given.content)
+                for done, given in zip(found, documents, strict=True)
+            ]
+        }

@@ -7,6 +7,7 @@ from typing import Any
 from haystack import component
 
 from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL, OfflineEmbedder
+from hichunk_haystack.unicode import well_formed
 
 
 @component
@@ -53,4 +54,5 @@ class OfflineSentenceTransformersTextEmbedder(OfflineEmbedder):
         :raises ModelNotFoundError: If the model can be had nowhere.
         """
         self.warm_up()
-        return self._stock.run(text=text)
+        # A query may come from JSON, or from a command line, that is no text; tokenizers refuse it.
+        return self._stock.run(text=well_formed(text) if isinstance(text, str) else text)

@@ -8,6 +8,7 @@ from haystack import Document, component
 
 from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL
 from hichunk_haystack.components.rankers.offline import OfflineRanker
+from hichunk_haystack.unicode import well_formed, with_well_formed_text
 
 
 @component
@@ -69,4 +70,9 @@ class OfflineSentenceTransformersDiversityRanker(OfflineRanker):
         :raises ValueError: If a number makes no sense.
         """
         self.warm_up()
-        return self._stock.run(query=query, documents=documents, top_k=top_k, lambda_threshold=lambda_threshold)
+        return self._stock.run(
+            query=well_formed(query),
+            documents=with_well_formed_text(documents),
+            top_k=top_k,
+            lambda_threshold=lambda_threshold,
+        )

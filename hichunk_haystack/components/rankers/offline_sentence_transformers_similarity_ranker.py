@@ -7,6 +7,7 @@ from typing import Any
 from haystack import Document, component
 
 from hichunk_haystack.components.rankers.offline import OfflineRanker
+from hichunk_haystack.unicode import well_formed, with_well_formed_text
 
 
 @component
@@ -68,5 +69,9 @@ class OfflineSentenceTransformersSimilarityRanker(OfflineRanker):
         """
         self.warm_up()
         return self._stock.run(
-            query=query, documents=documents, top_k=top_k, scale_score=scale_score, score_threshold=score_threshold
+            query=well_formed(query),
+            documents=with_well_formed_text(documents),
+            top_k=top_k,
+            scale_score=scale_score,
+            score_threshold=score_threshold,
         )

@@ -375,3 +375,11 @@ def test_yaml_with_the_real_embedder(nodes: list[Document]) -> None:
     result = loaded.run({"embedder": {"documents": nodes}})["embedder"]["documents"]
     assert [node.embedding is not None for node in result] == [is_leaf(node) for node in nodes]
     assert loaded.dumps() == text  # the path of the packaged model does not show
+
+
+def test_a_leaf_without_a_utf_8_form_is_embedded_with_the_others() -> None:
+    nodes = [Document(content="Fire \udcff it.", meta={"headings": ["\ud800"]}), Document(content="Dip it.")]
+    embedder = LeafEmbedder(OfflineSentenceTransformersDocumentEmbedder(progress_bar=False), progress_bar=False)
+    found = embedder.run(nodes)["documents"]
+    assert [node.content for node in found] == [node.content for node in nodes]
+    assert all(node.embedding for node in found)

@@ -41,6 +41,17 @@ def test_documents_are_embedded_as_by_the_stock_embedder() -> None:
     assert documents[0].embedding is None
 
 
+def test_a_text_without_a_utf_8_form_is_embedded_and_stays_what_it_is() -> None:
+    documents = [Document(content="Fire it slowly."), Document(content="Fire \udcff it.", meta={"n": 1})]
+    embedder = OfflineSentenceTransformersDocumentEmbedder(model=MODEL, progress_bar=False)
+    found = embedder.run(documents)["documents"]
+    assert [(done.id, done.content, done.meta) for done in found] == [
+        (given.id, given.content, given.meta) for given in documents
+    ]
+    query = OfflineSentenceTransformersTextEmbedder(model=MODEL).run("Fire \udcff it.")["embedding"]
+    assert found[1].embedding == pytest.approx(query, abs=1e-4)
+
+
 async def test_queries_are_embedded_as_by_the_stock_embedder_with_the_same_model_in_memory() -> None:
     ours = OfflineSentenceTransformersTextEmbedder(model=MODEL)
     stock = SentenceTransformersTextEmbedder(model=resolve_model(MODEL), progress_bar=False)

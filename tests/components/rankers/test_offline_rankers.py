@@ -53,6 +53,15 @@ def order(result: dict[str, list[Document]]) -> list[tuple[str, Any]]:
     return [(document.id, document.score) for document in result["documents"]]
 
 
+def test_a_text_without_a_utf_8_form_is_ranked(cross_encoder: str) -> None:
+    documents = [Document(id="odd", content="Fire \udcff it."), *DOCUMENTS]
+    similarity = OfflineSentenceTransformersSimilarityRanker(model=cross_encoder)
+    diversity = OfflineSentenceTransformersDiversityRanker(model=MINILM)
+    for ranker in (similarity, diversity):
+        found = ranker.run("How \ud800?", documents)["documents"]
+        assert {document.id for document in found} == {document.id for document in documents}
+
+
 def test_the_cross_encoder_ranks_as_the_stock_ranker_does(cross_encoder: str) -> None:
     options: dict[str, Any] = {"model": cross_encoder, "top_k": 3, "meta_fields_to_embed": ["title"]}
     stock = SentenceTransformersSimilarityRanker(**options)
