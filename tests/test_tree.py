@@ -344,5 +344,6 @@ def test_meta_that_can_not_be_copied_stops_no_source() -> None:
     lock = threading.Lock()
     source = Document(content="Fire it slowly.", meta={"tags": ["clay"], "locks": [lock]})
     (node,) = to_documents(TreeBuilder(HuggingFaceTokenCounter()).build("Fire it slowly.", []), source)
-    assert node.meta["tags"] == ["clay"] and node.meta["tags"] is not source.meta["tags"]
+    assert node.meta["tags"] == ["clay"]
+    assert node.meta["tags"] is not source.meta["tags"]
     assert node.meta["locks"] == [lock]

@@ -378,7 +378,7 @@ def test_yaml_with_the_real_embedder(nodes: list[Document]) -> None:
 
 
 def test_a_leaf_without_a_utf_8_form_is_embedded_with_the_others() -> None:
-    nodes = [Document(content="Fire \udcff it.", meta={"headings": ["\ud800"]}), Document(content="Dip it.")]
+    nodes = [Document(id="odd", content="Fire \udcff it.", meta={"headings": ["\ud800"]}), Document(content="Dip it.")]
     embedder = LeafEmbedder(OfflineSentenceTransformersDocumentEmbedder(progress_bar=False), progress_bar=False)
     found = embedder.run(nodes)["documents"]
     assert [node.content for node in found] == [node.content for node in nodes]

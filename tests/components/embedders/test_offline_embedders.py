@@ -42,7 +42,7 @@ def test_documents_are_embedded_as_by_the_stock_embedder() -> None:
 
 
 def test_a_text_without_a_utf_8_form_is_embedded_and_stays_what_it_is() -> None:
-    documents = [Document(content="Fire it slowly."), Document(content="Fire \udcff it.", meta={"n": 1})]
+    documents = [Document(content="Fire it slowly."), Document(id="odd", content="Fire \udcff it.", meta={"n": 1})]
     embedder = OfflineSentenceTransformersDocumentEmbedder(model=MODEL, progress_bar=False)
     found = embedder.run(documents)["documents"]
     assert [(done.id, done.content, done.meta) for done in found] == [
