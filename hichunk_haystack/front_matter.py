@@ -105,7 +105,7 @@ def front_matter_title(text: str) -> str | None:
 
 def name_by_title(text: str, nodes: Sequence[Node]) -> None:
     """
-    Put the title that the front matter names above all headings of a tree, unless a heading at the top says the same.
+    Put the title that the front matter names above all headings of a tree, unless the first of them says the same.
 
     Many sites keep the title of a page there and nowhere else.
 
@@ -113,7 +113,8 @@ def name_by_title(text: str, nodes: Sequence[Node]) -> None:
     :param nodes: The nodes of its tree, changed in place.
     """
     title = front_matter_title(text)
-    if title is None or any(node.headings and _same(node.headings[0], title) for node in nodes):
+    first = next((node.headings[0] for node in nodes if node.headings), "")
+    if title is None or _same(first, title):
         return
     for node in nodes:
         node.headings = [title, *node.headings]

@@ -251,6 +251,14 @@ def test_many_blank_lines_take_no_time(line_end: str) -> None:
     assert front_matter_title(line_end * 100_000 + "---\ntitle: x\n---\n") == "x"
 
 
+def test_a_title_that_a_later_heading_gives_stands_above_all() -> None:
+    text = "---\ntitle: Installation\n---\n# Overview\n\nIt is a kiln.\n\n# Installation\n\nPut it on the floor.\n"
+    nodes = MarkdownHierarchicalSplitter(leaf_tokens=20, min_leaf_tokens=1).run([Document(content=text)])["documents"]
+    assert {tuple(node.meta["headings"]) for node in nodes} == {
+        ("Installation",), ("Installation", "Overview"), ("Installation", "Installation"),
+    }  # fmt: skip
+
+
 def test_a_title_that_a_heading_gives_is_not_repeated() -> None:
     splitter = MarkdownHierarchicalSplitter(leaf_tokens=30, min_leaf_tokens=1)
     nodes = splitter.run([Document(content="---\ntitle: kiln\n---\n" + BODY)])["documents"]

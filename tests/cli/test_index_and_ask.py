@@ -237,6 +237,8 @@ def test_ctrl_c_ends_with_130_and_one_line(home: Path, copy: Path) -> None:
             more = process.stdout.read(1)
             assert more, process.stderr.read()
             shown += more
+        # Python sees a signal that comes just before it waits for the answer when the answer has come, not earlier.
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr.read() == "\nInterrupted.\n"
