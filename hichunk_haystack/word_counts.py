@@ -6,7 +6,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from string import punctuation
+from itertools import repeat
+from operator import add
+from string import ascii_letters, punctuation
 
 # Python takes these for white space, while BERT's normaliser removes them and joins what they divide.
 _REMOVED = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
@@ -125,7 +127,10 @@ class MarkSplitting:
         texts = list(added)
         # What a normaliser makes of other characters, and then finds in words, is not known here.
         known = len(texts) <= _MOST_ADDED and all(_PRINTABLE.fullmatch(text) for text in texts)
-        self._whole = re.compile("|".join(["[^!-~]", *map(re.escape, texts)]) if known else ".", re.IGNORECASE)
+        self._added = re.compile("|".join(map(re.escape, texts)) if known else "", re.IGNORECASE) if texts else None
+        # Most often it is "[", as in "[SEP]"; only words with it are searched.
+        first = {text[0] for text in texts if known}
+        self._first = first.pop() if len(first) == 1 and first.isdisjoint(ascii_letters) else ""
 
     def count(self, words: Sequence[str]) -> list[int]:
         """
@@ -134,12 +139,14 @@ class MarkSplitting:
         :param words: Texts without white space.
         :returns: A length in tokens for each, in the same order.
         """
-        whole: list[str] = []
-        apart: list[str] = []
-        for word in words:
-            (whole if self._whole.search(word) else apart).append(word)
-        spaced = [word.translate(_MARKS) for word in apart]
-        counts = dict(zip(whole, self._count(whole), strict=True)) if whole else {}
-        for word, text, length in zip(apart, spaced, self._between.count(spaced), strict=True):
-            counts[word] = length + text.count(" ")
-        return [counts[word] for word in words]
+        apart = [word for word in words if word.isascii() and word.isprintable()]
+        if self._added is not None:
+            first, search = self._first, self._added.search
+            apart = [word for word in apart if first not in word or not search(word)]
+        spaced = "\n".join(apart).translate(_MARKS).split("\n") if apart else []
+        marks = map(str.count, spaced, repeat(" "))
+        counts = dict(zip(apart, map(add, self._between.count(spaced), marks), strict=True))
+        whole = [word for word in words if word not in counts]
+        if whole:
+            counts.update(zip(whole, self._count(whole), strict=True))
+        return list(map(counts.__getitem__, words))
