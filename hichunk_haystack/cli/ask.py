@@ -77,14 +77,32 @@ def _tell(answer: Answer) -> None:
         for document in answer.documents:
             say(document.content or "", "\n")
     trace = answer.trace
+    shown = _shown(answer)
     for node in trace["nodes"]:
         if node["merged"]:
             place = " > ".join([trace["sources"].get(node["source_id"]) or node["source_id"], *node["headings"]])
             hits, tokens = amount(len(node["hits"]), "leaf"), amount(node["tokens"], "token")
-            say(("merged ", "green"), f"{hits} into one passage of {tokens}: {place}")
+            rest = "" if node["id"] in shown else " (left out of the context: no room)"
+            say(("merged ", "green"), f"{hits} into one passage of {tokens}: {place}{rest}")
     left_out = sum(hit["outcome"] == "left_out" for hit in trace["hits"])
     say(
         f"{amount(len(trace['hits']), 'leaf')} found, {amount(len(answer.documents), 'passage')} returned, ",
         f"{left_out} left out; " if left_out else "",
         (f"{answer.tokens_used:,} of {amount(answer.token_budget, 'token')} used", "bold"),
     )
+
+
+def _shown(answer: Answer) -> set[str]:
+    """Ids of the merge's nodes that stand in the context: themselves, or within what has been put in their place."""
+    documents = {document.id for document in answer.documents}
+    shown = {node for part in answer.trace["documents"] if part["id"] in documents for node in part["nodes"]}
+    spans = [
+        tuple(document.meta.get(key) for key in ("source_id", "split_idx_start", "split_idx_end"))
+        for document in answer.documents
+    ]
+    for node in answer.trace["nodes"]:
+        for source, start, end in spans:
+            known = isinstance(start, int) and isinstance(end, int) and node["start"] is not None
+            if known and source == node["source_id"] and start <= node["start"] and node["end"] <= end:
+                shown.add(node["id"])
+    return shown

@@ -11,10 +11,14 @@ from haystack.token_counters.types import TokenCounter
 
 from hichunk_haystack.atoms import CHARACTERS_PER_TOKEN
 from hichunk_haystack.components.builders.citations import CitationTemplate, headings_of, short_names, source_of
-from hichunk_haystack.components.builders.fitting import choose
-from hichunk_haystack.components.builders.passages import Passage, arrange
-from hichunk_haystack.cutting import cut_to_fit
+from hichunk_haystack.components.builders.fitting import choose, cut_passage, useful_tokens
+from hichunk_haystack.components.builders.layout import Layout
+from hichunk_haystack.components.builders.passages import Passage, arrange, says_nothing_new
+from hichunk_haystack.components.builders.table_headers import header_of
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, is_additive, warm_up_counter
+
+# How often a document that fills a rest of the budget is cut again, where the counts of the parts do not add up.
+_TRIES = 4
 
 
 @component
@@ -31,14 +35,18 @@ class ContextBuilder:
     ```
 
     The budget bounds the string as a whole, with citation lines and separators, by the token counter. A document that
-    does not fit is skipped, and the next ones are tried. If not even the best one fits, it is cut at the end of a
-    sentence (else of a word, else of a character); its citation is marked as truncated. Where the budget is too small
-    even for that, the citation line is shortened, then left out. Some tokenizers count any word of more than 100
-    characters as one token: 16 characters take at least one token of the budget here.
+    does not fit is skipped, and the next ones are tried. Then the best of those skipped is cut to what is left of the
+    budget, if that holds 32 tokens of it or a quarter (8 tokens at least). It is cut behind a row of a table or at the
+    end of a sentence (else of a word, else of a character); its citation is marked as truncated. If not even the best
+    document of all fits, it is cut, however little is left; where the budget is too small even for that, the citation
+    line is shortened, then left out. Some tokenizers count any word of more than 100 characters as one token: 16
+    characters take at least one token of the budget here.
 
-    Headings at the start of a document that its citation line holds are not printed again. A line of a document that
-    looks like a citation line ("[2] ...") gets a backslash in front, so that no document can pass text off as another
-    source's. Nothing else is changed.
+    Headings at the start of a document that its citation line holds are not printed again, and a document that is
+    nothing else is left out, unless there is no other one. A document that starts in the middle of a table
+    (`table_header` in its meta, as our splitters write it for leaves) has the table's header above it, unless the
+    passage in front shows it. A line of a document that looks like a citation line ("[2] ...") gets a backslash in
+    front, so that no document can pass text off as another source's. Nothing else is changed.
 
     ```python
     from haystack import Document
@@ -68,6 +76,7 @@ class ContextBuilder:
         separator: str = "\n\n",
         citation_template: str = "[{number}] {place}",
         path_parts: int | None = 2,
+        table_headers: bool = True,
         token_counter: TokenCounter | None = None,
     ) -> None:
         """
@@ -83,6 +92,8 @@ class ContextBuilder:
             Headings are shown up to 100 characters each.
         :param path_parts: How many of the last parts of a file's path to show, more where two files would look the
             same; `None` shows whole paths.
+        :param table_headers: Whether to show the header of a table above a passage that starts in the middle of it.
+            Headers of more than 1,000 characters are not shown.
         :param token_counter: Counts tokens; by default the tokenizer of all-MiniLM-L6-v2. Use the tokenizer of the
             model that reads the prompt.
         :raises ValueError: If an option makes no sense; the message names it.
@@ -99,6 +110,7 @@ class ContextBuilder:
         self.separator = separator
         self.citation_template = citation_template
         self.path_parts = path_parts
+        self.table_headers = table_headers
         self.token_counter = token_counter
         self._template = CitationTemplate(citation_template)
         self._counter: TokenCounter = token_counter or HuggingFaceTokenCounter()
@@ -113,13 +125,14 @@ class ContextBuilder:
         Build the context.
 
         :param documents: Documents in rank order, best first. They are not changed; those without text, and one that
-            comes twice, are left out.
+            comes twice, are left out; so are those that are nothing but headings that their citation lines hold.
         :param token_budget: Token budget for this run instead of the component's.
         :returns: A dictionary with:
             - `context`: the string; empty without documents.
             - `citations`: for each citation line a dictionary of "number", "source" (the file's whole path, else URL,
               title or id), "headings", "page", "score" (the best one), "start" and "end" (offsets in the source, in
-              characters, of what is shown; `None` where not known), "tokens" (of what is shown), "truncated" and
+              characters, of what is shown of its text; `None` where not known), "tokens" (of what is shown, with the
+              header of a table above it), "truncated" (the end is missing: cut off here, or by the merge before) and
               "document_ids".
             - `tokens_used`: length of the context in tokens.
             - `documents`: the documents shown, whole and as they came, in the order of the context. In rank order
@@ -127,16 +140,17 @@ class ContextBuilder:
         :raises ValueError: If the budget is below 1.
         """
         budget = _check_budget(self.token_budget if token_budget is None else token_budget)
-        usable = _usable(documents)
-        context = _Context(usable, self._template, self.separator, self.order, short_names(usable, self.path_parts))
+        usable = _usable(documents, self._template.shows_headings)
+        names = short_names(usable, self.path_parts)
+        context = Layout(usable, self._template, self.separator, self.order, names, self.table_headers)
         if not usable:
             return {"context": "", "citations": [], "tokens_used": 0, "documents": []}
         chosen = list(range(len(usable)))
         if budget is not None:
-            chosen = self._choose(context, budget)
+            chosen = self._fill(context, self._choose(context, budget), budget)
         return self._answer(context, chosen)
 
-    def _choose(self, context: "_Context", budget: int) -> list[int]:
+    def _choose(self, context: Layout, budget: int) -> list[int]:
         """Numbers of the documents that fit; the best one is cut where it has to be."""
         if self._weigh([context.text([0])], budget)[0] > budget and not self._cut(context, budget):
             return []
@@ -145,38 +159,84 @@ class ContextBuilder:
         line_tokens = self._weigh([f"{line}\n" for line in lines], budget)
         text_tokens = self._weigh([self._template.guard(passage.text) for passage in passages], budget)
         between = self._weigh([self.separator], budget)[0]
+        # Whether a table's header is shown depends on what stands in front, which in reading order may change later.
+        headers = [header_of(passage) if self.table_headers else "" for passage in passages]
+        header_tokens = self._weigh(
+            [self._template.guard(f"{header}\n") if header else "" for header in headers], budget
+        )
         # In reading order a document may join its neighbour, under whose citation line it stands then.
         joins = self.order == "reading"
+        if joins:
+            header_tokens = [max(header_tokens)] * len(header_tokens)
         costs = [
-            (text if joins else line + text + between, line + text + between)
-            for line, text in zip(line_tokens, text_tokens, strict=True)
+            (text if joins else line + text + between, line + text + between + header)
+            for line, text, header in zip(line_tokens, text_tokens, header_tokens, strict=True)
         ]
-        exact = is_additive(self._counter) and self.separator.isspace() and not joins
+        exact = is_additive(self._counter) and self.separator.isspace() and not joins and not any(headers)
         return choose(costs, budget, lambda numbers: self._weigh([context.text(numbers)], budget)[0], exact)
 
-    def _cut(self, context: "_Context", budget: int) -> bool:
+    def _cut(self, context: Layout, budget: int) -> bool:
         """Cut the best document so that it fits; `False` if nothing of it does."""
+        best = context.documents[0].id
+        header = context.passages([0])[0].header
+        # What takes more than half of the budget makes way for the text.
+        if header and 2 * self._weigh([header], budget)[0] > budget:
+            context.headerless.add(best)
         passage = context.passages([0])[0]
-        best = passage.documents[0].id
         for shortness in range(4):
             context.shortness[best] = shortness
             line = context.line(1, passage)
-            # A line that takes more than half of the budget makes way for a shorter one.
             if shortness < 2 and 2 * self._weigh([line], budget)[0] > budget:  # noqa: PLR2004
                 continue
-            # A cut that would lose more than half of what fits is not taken for its being a better place.
-            context.cuts[best] = cut_to_fit(passage.text, self._fits(context, line, budget), keep=0.5)
-            if context.cuts[best]:
+            end = cut_passage(passage.text, self._fits(context, line, passage, budget))
+            if end:
+                context.cuts[best] = passage.lead + end
                 return True
         return False
 
-    def _fits(self, context: "_Context", line: str, budget: int) -> Callable[[str], bool]:
-        return lambda text: self._weigh([context.block(line, text)], budget)[0] <= budget
+    def _fill(self, context: Layout, chosen: list[int], budget: int) -> list[int]:
+        """Cut the best document that was skipped to what is left of the budget, where that is of use."""
+        skipped = next((number for number in range(len(context.documents)) if number not in set(chosen)), None)
+        if skipped is None or not chosen:
+            return chosen
+        room = budget - self._weigh([context.text(chosen)], budget)[0]
+        if room < useful_tokens(0):
+            return chosen
+        document = context.documents[skipped]
+        numbers = sorted([*chosen, skipped])
+        # A document that is cut stands under the citation of what it follows on, but joins nothing behind it.
+        context.cuts[document.id] = len(document.content or "")
+        passages = context.passages(numbers)
+        place = next(place for place, each in enumerate(passages) if any(one is document for one in each.documents))
+        passage, line = passages[place], ""
+        if passage.documents[0] is document:
+            line = context.line(place + 1, passage)
+            room -= self._weigh([self.separator], budget)[0]
+        else:
+            passage = Passage([document], (document.content or "").rstrip(), None, None)
+        text = passage.text
+        least = useful_tokens(self._weigh([text], max(budget, 4 * useful_tokens(budget)))[0])
+        best = 0
+        for _ in range(_TRIES):
+            end = cut_passage(text, self._fits(context, line, passage, room))
+            if end <= best or self._weigh([text[:end]], budget)[0] < least:
+                break
+            context.cuts[document.id] = passage.lead + end
+            # Counts do not add up in general, and the header of a table may move from a passage to this one.
+            over = self._weigh([context.text(numbers)], budget)[0] - budget
+            best = end if over <= 0 else best
+            room -= over
+        context.cuts[document.id] = passage.lead + best
+        return numbers if best else chosen
 
-    def _answer(self, context: "_Context", chosen: list[int]) -> dict[str, Any]:
+    def _fits(self, context: Layout, line: str, passage: Passage, budget: int) -> Callable[[str], bool]:
+        return lambda text: self._weigh([context.block(line, passage.show(text))], budget)[0] <= budget
+
+    def _answer(self, context: Layout, chosen: list[int]) -> dict[str, Any]:
         passages = context.passages(chosen)
         text = context.text(chosen)
-        whole, *tokens = self._count([text, *(self._template.guard(passage.text) for passage in passages)])
+        shown = [self._template.guard(passage.show(passage.text)) for passage in passages]
+        whole, *tokens = self._count([text, *shown])
         return {
             "context": text,
             "citations": [
@@ -210,6 +270,7 @@ class ContextBuilder:
             separator=self.separator,
             citation_template=self.citation_template,
             path_parts=self.path_parts,
+            table_headers=self.table_headers,
             token_counter=self.token_counter,
         )
 
@@ -222,42 +283,6 @@ class ContextBuilder:
         :returns: The component.
         """
         return default_from_dict(cls, data)
-
-
-class _Context:
-    """The string made of some of the documents, given by their ranks."""
-
-    def __init__(
-        self, documents: list[Document], template: CitationTemplate, separator: str, order: str, names: dict[str, str]
-    ) -> None:
-        self.documents = documents
-        self.template = template
-        self.separator = separator
-        self.order = order
-        self.names = names
-        self.cuts: dict[str, int] = {}
-        # What the citation line of a document has to do without: 1 the headings, 2 all but the number, 3 all of it.
-        self.shortness: dict[str, int] = {}
-
-    def passages(self, numbers: Sequence[int]) -> list[Passage]:
-        chosen = [self.documents[number] for number in numbers]
-        return arrange(chosen, self.order, self.cuts, self.template.shows_headings)
-
-    def text(self, numbers: Sequence[int]) -> str:
-        passages = self.passages(numbers)
-        blocks = [self.block(self.line(number, each), each.text) for number, each in enumerate(passages, 1)]
-        return self.separator.join(blocks)
-
-    def block(self, line: str, text: str) -> str:
-        return f"{line}\n{self.template.guard(text)}" if line else self.template.guard(text)
-
-    def line(self, number: int, passage: Passage) -> str:
-        document = passage.documents[0]
-        shortness = self.shortness.get(document.id, 0)
-        if shortness > 1:
-            return self.template.bare(number) if shortness == 2 else ""  # noqa: PLR2004
-        headings = [] if shortness else headings_of(document)
-        return self.template.line(number, document, self.names[source_of(document)], headings)
 
 
 def _citation(number: int, passage: Passage, tokens: int) -> dict[str, Any]:
@@ -277,13 +302,15 @@ def _citation(number: int, passage: Passage, tokens: int) -> dict[str, Any]:
     }
 
 
-def _usable(documents: Sequence[Document]) -> list[Document]:
-    """The documents that have text, each once."""
+def _usable(documents: Sequence[Document], shows_headings: bool) -> list[Document]:
+    """The documents that have text, each once, without those that say no more than their citation line."""
     usable: dict[str, Document] = {}
     for document in documents:
         if document.content and not document.content.isspace():
             usable.setdefault(document.id, document)
-    return list(usable.values())
+    telling = [each for each in usable.values() if not (shows_headings and says_nothing_new(each))]
+    # Where there is nothing else, a title alone may be the answer.
+    return telling or list(usable.values())
 
 
 def _check_budget(budget: int | None) -> int | None:

@@ -5,7 +5,7 @@
 """From documents to the passages that stand under one citation each."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,6 +32,8 @@ class Passage:
     :param start: Where it starts in the source, in characters; `None` if that is not known.
     :param end: Where it ends.
     :param truncated: Whether the end of the document is missing: cut off here, or by the merge before.
+    :param lead: How many characters of the first document's content are left out in front of the text.
+    :param header: Header of the table in which the text starts, shown above it; no part of the text.
     """
 
     documents: list[Document]
@@ -39,6 +41,12 @@ class Passage:
     start: int | None
     end: int | None
     truncated: bool = False
+    lead: int = 0
+    header: str = ""
+
+    def show(self, text: str) -> str:
+        """Put the table's header above a text."""
+        return f"{self.header}\n{text}" if self.header else text
 
 
 def arrange(documents: Sequence[Document], order: str, cuts: Mapping[str, int], drop_headings: bool) -> list[Passage]:
@@ -48,12 +56,24 @@ def arrange(documents: Sequence[Document], order: str, cuts: Mapping[str, int], 
     :param documents: Documents in rank order.
     :param order: "rank", or "reading": sources by their best document, inside a source by place; neighbours that touch
         under the same headings make one passage.
-    :param cuts: Document id -> how many characters of its shown text are left.
+    :param cuts: Document id -> how many characters of its content are left.
     :param drop_headings: Whether to leave out headings at the start that the citation line holds.
     :returns: The passages.
     """
     groups = [[document] for document in documents] if order == "rank" else _in_reading_order(documents, cuts)
-    return [_passage(group, cuts.get(group[0].id), drop_headings) for group in groups]
+    return [_passage(group, cuts, drop_headings) for group in groups]
+
+
+def says_nothing_new(document: Document) -> bool:
+    """
+    Tell whether a document is nothing but headings that its citation line holds.
+
+    :param document: A document with text.
+    :returns: Whether nothing is left of it without them.
+    """
+    content = document.content or ""
+    *_, end = _heading_ends(content, _after_blank_lines(content, 0), headings_of(document))
+    return not content[end:].strip()
 
 
 def _in_reading_order(documents: Sequence[Document], cuts: Mapping[str, int]) -> list[list[Document]]:
@@ -67,7 +87,7 @@ def _in_reading_order(documents: Sequence[Document], cuts: Mapping[str, int]) ->
         members.sort(key=_place)
         groups.append([members[0]])
         for before, document in pairwise(members):
-            if _touch(before, document) and before.id not in cuts and document.id not in cuts:
+            if _touch(before, document) and before.id not in cuts:
                 groups[-1].append(document)
             else:
                 groups.append([document])
@@ -89,35 +109,42 @@ def _touch(before: Document, document: Document) -> bool:
     )
 
 
-def _passage(group: list[Document], cut: int | None, drop_headings: bool) -> Passage:
-    content = "".join(document.content or "" for document in group)
+def _passage(group: list[Document], cuts: Mapping[str, int], drop_headings: bool) -> Passage:
+    content = "".join((document.content or "")[: cuts.get(document.id)] for document in group)
     lead = _after_blank_lines(content, 0)
     if drop_headings:
         lead = _after_headings(content, lead, headings_of(group[0]))
     text = content[lead:].rstrip()
-    shown = text if cut is None else text[:cut]
     start = group[0].meta.get("split_idx_start")
     start = start + lead if isinstance(start, int) else None
     # Offsets of a stock Haystack tree and its like have no end.
     has_end = start is not None and isinstance(group[-1].meta.get("split_idx_end"), int)
-    end = start + len(shown) if has_end and start is not None else None
-    truncated = shown != text or any(document.meta.get(TRUNCATED) for document in group)
-    return Passage(group, shown, start, end, truncated)
+    end = start + len(text) if has_end and start is not None else None
+    last = group[-1]
+    cut = last.id in cuts and bool((last.content or "")[cuts[last.id] :].strip())
+    return Passage(group, text, start, end, cut or any(document.meta.get(TRUNCATED) for document in group), lead)
 
 
 def _after_headings(content: str, lead: int, headings: list[str]) -> int:
     """Offset behind the headings that a text starts with, as far as they are among these; some text is always left."""
+    return next(
+        end for end in reversed(list(_heading_ends(content, lead, headings))) if end == lead or content[end:].strip()
+    )
+
+
+def _heading_ends(content: str, lead: int, headings: list[str]) -> Iterator[int]:
+    """Where a text starts, and the offsets behind each of the headings at its start that are among these."""
     path = list(headings)
+    yield lead
     while path:
         block = _first_heading(content[lead : lead + _LONGEST_HEADING])
         found = parse_markdown(block).headings if block else []
         title = found[0][2] if len(found) == 1 and found[0][0] == 0 else None
-        behind = _after_blank_lines(content, lead + len(block))
-        if title not in path or not content[behind:].strip():
+        if title not in path:
             break
         path = path[path.index(title) + 1 :]
-        lead = behind
-    return lead
+        lead = _after_blank_lines(content, lead + len(block))
+        yield lead
 
 
 def _first_heading(text: str) -> str:

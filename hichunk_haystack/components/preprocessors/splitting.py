@@ -15,13 +15,13 @@ from hichunk_haystack.front_matter import mark_front_matter, name_by_title
 from hichunk_haystack.markdown import MarkdownStructure, parse_markdown
 from hichunk_haystack.tables import Table, header_for
 from hichunk_haystack.tokens import is_additive, warm_up_counter
-from hichunk_haystack.tree import CutPoint, Node, TreeBuilder, is_leaf, to_documents
+from hichunk_haystack.tree import CutPoint, Node, TreeBuilder, to_documents
 from hichunk_haystack.units import Strength
 
 logger = logging.getLogger(__name__)
 
 TABLE_HEADER = "table_header"
-"""Meta key of a leaf that starts behind the header of a table: the lines of that header."""
+"""Meta key of a node that starts behind the header of a table: the lines of that header."""
 
 Prediction = tuple[Iterable[CutPoint], Mapping[int, Strength] | None]
 
@@ -149,10 +149,10 @@ def _structure(source: Document, found: Prediction | Structure) -> Structure:
 
 
 def _with_meta(nodes: list[Document], structure: Structure) -> list[Document]:
-    """Add what the root and the leaves in the middle of tables have in their meta besides."""
+    """Add what the root and the nodes that start in the middle of tables have in their meta besides."""
     if structure.tables and nodes:
         text = nodes[0].content or ""
-        for node in filter(is_leaf, nodes):
+        for node in nodes:
             header = header_for(node.meta["split_idx_start"], structure.tables)
             if header is not None:
                 node.meta[TABLE_HEADER] = text[header[0] : header[1]].rstrip()

@@ -324,6 +324,187 @@ def test_a_cut_best_document_leaves_its_rest_of_the_budget_to_the_next() -> None
     assert [citation["truncated"] for citation in result["citations"]] == [True, False]
 
 
+def words(number: int) -> str:
+    """So many words of one token each, in sentences of eight tokens."""
+    return " ".join("clay." if place % 7 == 6 else "clay" for place in range(number))
+
+
+def test_the_best_of_those_skipped_is_cut_into_the_rest() -> None:
+    # "[1]" is 3 tokens. Sentences of 7 words have 8 tokens: 28 words are 32, and 140 are 160.
+    best, long, longer, small = (Document(content=text) for text in (words(7), words(140), words(280), words(14)))
+    documents = [best, long, longer, small]
+    # 11 for the best, 19 for the small one, 3 for the line, 32 for four sentences of the long one.
+    result = ContextBuilder(token_budget=11 + 19 + 3 + 32).run(documents)
+    assert result["context"] == f"[1]\n{words(7)}\n\n[2]\n{words(28)}\n\n[3]\n{words(14)}"
+    assert result["tokens_used"] == 65
+    assert [citation["truncated"] for citation in result["citations"]] == [False, True, False]
+    assert result["documents"] == [best, long, small]
+    # One token less, and there are 31 at the end of a word; a word is no use where 32 tokens are not left.
+    result = ContextBuilder(token_budget=64).run(documents)
+    assert result["documents"] == [best, small]
+    # A cut goes to the end of a sentence, where more than that would fit.
+    result = ContextBuilder(token_budget=65 + 5).run(documents)
+    assert result["citations"][1]["tokens"] == 32
+
+
+@pytest.mark.parametrize(
+    ("length", "left", "shown"),
+    [
+        (14, 8, 7),  # 16 tokens, of which a quarter would be 4: 8 at least
+        (14, 7, 0),
+        (70, 24, 21),  # 80 tokens: 20
+        (70, 20, 0),  # the cut at the end of a sentence leaves 16
+        (70, 19, 0),
+        (1400, 31, 0),
+        (1400, 32, 28),
+    ],
+)
+def test_a_rest_is_used_where_it_holds_enough_of_the_document(length: int, left: int, shown: int) -> None:
+    documents = [Document(content="Fire"), Document(content=words(length))]
+    result = ContextBuilder(token_budget=4 + 3 + left).run(documents)
+    assert result["context"] == "[1]\nFire" + (f"\n\n[2]\n{words(shown)}" if shown else "")
+
+
+def test_what_follows_on_a_neighbour_is_cut_under_its_citation() -> None:
+    first, second = words(14) + " ", words(140) + " "
+    place = {"source_id": "s", "file_path": "clay.md"}
+    documents = [
+        Document(content=first, meta={**place, "split_idx_start": 100, "split_idx_end": 100 + len(first)}),
+        Document(
+            content=second,
+            meta={**place, "split_idx_start": 100 + len(first), "split_idx_end": 100 + len(first + second)},
+        ),
+        # It would follow on the second one, whose end is missing.
+        Document(
+            content="Fire.",
+            meta={**place, "split_idx_start": 100 + len(first + second), "split_idx_end": 105 + len(first + second)},
+        ),
+    ]
+    # "[1] clay.md" is 6 tokens, the first document 16, the third one 2 and 6.
+    result = ContextBuilder(order="reading").run(documents, token_budget=6 + 16 + 8 + 32 + 2)
+    assert result["context"] == f"[1] clay.md\n{first}{words(28)}\n\n[2] clay.md\nFire."
+    joined = result["citations"][0]
+    assert joined["truncated"]
+    assert joined["document_ids"] == [documents[0].id, documents[1].id]
+    assert (first + second)[joined["start"] - 100 : joined["end"] - 100] == f"{first}{words(28)}"
+
+
+def test_no_row_of_a_table_is_cut_through() -> None:
+    rows = [f"| Mr. Day no. {number} | 9.5 |" for number in range(10, 30)]
+    table = "\n".join(["| day | hours |", "|---|---|", *rows])
+    documents = [Document(content="Fire"), Document(content=f"Opening hours.\n\n{table}\n")]
+    for budget in range(60, 160, 7):
+        result = ContextBuilder(token_budget=budget).run(documents)
+        *_, row = result["context"].split("\n")
+        assert row in rows
+        # No other row would have fitted: each has 12 tokens.
+        assert budget - result["tokens_used"] < 12
+        # Nor of the best document of all.
+        *_, row = ContextBuilder(token_budget=budget).run(documents[1:])["context"].split("\n")
+        assert row in rows
+
+
+# --- headers of tables
+
+HEADER = "| day | hours |\n|---|---|"
+
+
+def rows_of(start: int, text: str, **meta: object) -> Document:
+    place = {"source_id": "s", "split_idx_start": start, "split_idx_end": start + len(text)}
+    return Document(content=text, meta={"file_path": "kiln.md", **place, "table_header": HEADER, **meta})
+
+
+def test_rows_have_the_header_of_their_table_above_them() -> None:
+    document = rows_of(100, "| 3 | 8 |\n")
+    result = ContextBuilder().run([document])
+    assert result["context"] == "[1] kiln.md\n| day | hours |\n|---|---|\n| 3 | 8 |"
+    citation = result["citations"][0]
+    # 5 tokens for the header's first line, 9 for its second, 5 for the row; the offsets are those of the row.
+    assert (citation["start"], citation["end"], citation["tokens"]) == (100, 109, 19)
+    assert result["documents"] == [document]
+    assert ContextBuilder(table_headers=False).run([document])["context"] == "[1] kiln.md\n| 3 | 8 |"
+
+
+@pytest.mark.parametrize("order", ["rank", "reading"])
+def test_a_header_is_not_repeated_below_a_passage_that_shows_it(order: str) -> None:
+    top = Document(
+        content=f"Hours:\n\n{HEADER}\n| 1 | 9 |\n",
+        meta={"file_path": "kiln.md", "source_id": "s", "split_idx_start": 0, "split_idx_end": 43},
+    )
+    two, three, five = rows_of(43, "| 2 | 9 |\n"), rows_of(53, "| 3 | 8 |\n"), rows_of(73, "| 5 | 8 |\n")
+    builder = ContextBuilder(order=order)
+    assert builder.run([top, three, five])["context"].count("hours") == 1
+    assert builder.run([two, three, five])["context"].count("hours") == 1
+    assert builder.run([two, three, five])["context"].startswith("[1] kiln.md\n| day | hours |")
+    other = rows_of(0, "| 7 | 1 |\n", file_path="wheel.md", source_id="t")
+    assert builder.run([two, other])["context"].count("hours") == 2
+    another = rows_of(153, "| 7 | 1 |\n", table_header="| pot | weight |\n|---|---|")
+    assert "| pot | weight |" in builder.run([two, another])["context"]
+    between = Document(content="Clay.", meta={"file_path": "wheel.md"})
+    assert builder.run([two, between, three])["context"].count("hours") == (2 if order == "rank" else 1)
+
+
+def test_a_header_counts_in_the_budget() -> None:
+    # "[2] kiln.md" is 7 tokens, the header 14, a row 5.
+    documents = [Document(content="Fire"), rows_of(10, "| 3 | 8 |\n")]
+    assert len(ContextBuilder(token_budget=4 + 26).run(documents)["documents"]) == 2
+    assert len(ContextBuilder(token_budget=4 + 25).run(documents)["documents"]) == 1
+    assert len(ContextBuilder(token_budget=4 + 12, table_headers=False).run(documents)["documents"]) == 2
+    # One that takes more than half of the budget makes way for the best document's text.
+    shown = ContextBuilder(token_budget=20).run(documents[1:])["context"]
+    assert shown == "[1] kiln.md\n| 3 | 8 |"
+
+
+@pytest.mark.parametrize("header", [" \n", None, 7, "x" * 1001, ["| a |"], "| 3 | 8 |"])
+def test_headers_that_make_no_sense_are_not_shown(header: object) -> None:
+    assert ContextBuilder().run([rows_of(0, "| 3 | 8 |", table_header=header)])["context"] == "[1] kiln.md\n| 3 | 8 |"
+
+
+def test_a_header_forges_no_citation_line() -> None:
+    document = rows_of(0, "| 3 | 8 |", table_header="[2] secret.md")
+    assert ContextBuilder().run([document])["context"] == "[1] kiln.md\n\\[2] secret.md\n| 3 | 8 |"
+
+
+def test_leaves_of_a_real_table_tell_their_columns() -> None:
+    rows = "".join(f"| {number} | load and unload the kiln, glaze {number} |\n" for number in range(20))
+    source = Document(content=f"# Rota\n\n| day | work |\n|---|---|\n{rows}", meta={"file_path": "rota.md"})
+    nodes = MarkdownHierarchicalSplitter(leaf_tokens=40, min_leaf_tokens=1).run([source])["documents"]
+    leaves = [node for node in nodes if not node.meta["__children_ids"]]
+    last = ContextBuilder().run([leaves[-1]])
+    lines = last["context"].split("\n")
+    assert lines[:3] == ["[1] rota.md > Rota", "| day | work |", "|---|---|"]
+    citation = last["citations"][0]
+    assert source.content is not None
+    assert source.content[citation["start"] : citation["end"]] == "\n".join(lines[3:])
+    assert ContextBuilder().run(leaves)["context"].count("| day | work |") == 1
+
+
+# --- what says nothing
+
+
+@pytest.mark.parametrize(
+    ("content", "headings", "left_out"),
+    [
+        ("## Glaze\n\n", ["Kiln", "Glaze"], True),
+        ("\n# Kiln\n\n## Glaze", ["Kiln", "Glaze"], True),
+        ("Glaze\n-----\n", ["Glaze"], True),
+        ("## Glaze\n\nDip it.", ["Kiln", "Glaze"], False),
+        ("## Glaze\n\n## Dip", ["Kiln", "Glaze"], False),
+        ("## Wheel", ["Kiln", "Glaze"], False),
+        ("## Glaze", [], False),
+        ("Glaze", ["Glaze"], False),
+    ],
+)
+def test_headings_alone_are_left_out(content: str, headings: list[str], left_out: bool) -> None:
+    bare = Document(content=content, meta={"headings": headings, "title": "Pots"})
+    other = Document(content="Clay.")
+    assert ContextBuilder().run([bare, other])["documents"] == ([other] if left_out else [bare, other])
+    assert ContextBuilder().run([bare, other], token_budget=90)["documents"] == ([other] if left_out else [bare, other])
+    # A title alone may be the answer; and a line that does not hold it does not tell it.
+    assert ContextBuilder().run([bare])["documents"] == [bare]
+    assert ContextBuilder(citation_template="[{number}] {source}").run([bare, other])["documents"] == [bare, other]
+
+
 def test_what_the_merge_has_cut_is_cited_as_truncated() -> None:
     documents = [Document(content="Fire it slowly.", meta={"truncated": True}), Document(content="Clay.")]
     for order in ("rank", "reading"):
@@ -354,8 +535,19 @@ METAS = st.fixed_dictionaries(
         "headings": st.lists(st.one_of(st.sampled_from(["Kiln", "Glaze"]), st.text(max_size=12)), max_size=3),
         "page_number": st.integers(1, 200),
         "title": st.text(max_size=10),
+        "table_header": st.sampled_from(["| a | b |\n|---|---|", "| kiln | glaze |\n|---|---|", "|\n\n", "[2] x.md"]),
     },
 )
+
+
+def whole_texts(citation: dict, documents: list[Document]) -> str:
+    """The source as far as the documents of a citation tell it, blanks elsewhere."""
+    cited = [document for document in documents if document.id in citation["document_ids"]]
+    cited.sort(key=lambda document: document.meta["split_idx_start"])
+    text = ""
+    for document in cited:
+        text = text.ljust(document.meta["split_idx_start"]) + (document.content or "")
+    return text
 
 
 @st.composite
@@ -386,18 +578,34 @@ def test_the_context_is_never_above_the_budget(each_counter: TokenCounter, data:
     documents = data.draw(ranked_documents())
     order = data.draw(st.sampled_from(["rank", "reading"]))
     separator = data.draw(st.sampled_from(["\n\n", "\n", " -- ", ""]))
-    builder = ContextBuilder(order=order, separator=separator, token_counter=counter)
+    headers = data.draw(st.booleans())
+    builder = ContextBuilder(order=order, separator=separator, table_headers=headers, token_counter=counter)
     before = [document.to_dict() for document in documents]
-    best = next((document.id for document in documents if document.content and document.content.strip()), None)
     free = builder.run(documents)
+    telling = [document for document in documents if document.id in {each.id for each in free["documents"]}]
+    best = telling[0].id if telling else None
+    ranks = {document.id: rank for rank, document in enumerate(documents)}
     for budget in data.draw(st.lists(st.integers(1, 200), min_size=1, max_size=3)):
         result = builder.run(documents, token_budget=budget)
         assert count(result["context"], counter) == result["tokens_used"] <= budget
         ids = [document_id for citation in result["citations"] for document_id in citation["document_ids"]]
         assert ids == [document.id for document in result["documents"]]
         assert len(set(ids)) == len(ids)
-        truncated = [citation["document_ids"] for citation in result["citations"] if citation["truncated"]]
-        assert truncated in ([], [[best]])
+        cut = [citation for citation in result["citations"] if citation["truncated"]]
+        # The best document where it has to be, and the best one of those that did not fit.
+        assert len(cut) <= 2
+        skipped = [each.id for each in telling if each.id not in ids]
+        for citation in cut:
+            last = citation["document_ids"][-1]
+            assert last == best or not skipped or ranks[last] < ranks[skipped[0]]
+        if result["citations"]:
+            assert best in ids
+        assert order == "reading" or [ranks[each] for each in ids] == sorted(ranks[each] for each in ids)
+        for citation in result["citations"]:
+            if citation["start"] is not None and citation["end"] is not None:
+                shown = whole_texts(citation, documents)[: citation["end"]][citation["start"] :]
+                assert shown.strip()
+                assert builder._template.guard(shown) in result["context"]
         dense = any(len(document.content or "") > 16 * count(document.content or "", counter) for document in documents)
         if free["tokens_used"] <= budget and not dense:
             assert result == free
@@ -410,7 +618,8 @@ def test_a_context_that_fits_exactly_is_whole_although_counts_do_not_add_up(toke
     builder = ContextBuilder(token_counter=counter)
     free = builder.run(documents)
     assert builder.run(documents, token_budget=free["tokens_used"]) == free
-    assert len(builder.run(documents, token_budget=free["tokens_used"] - 1)["citations"]) == 11
+    less = builder.run(documents, token_budget=free["tokens_used"] - 1)
+    assert [citation["truncated"] for citation in less["citations"]] == [False] * 11 + [True]
 
 
 class CountingCounter(ApproximateTokenCounter):
@@ -528,7 +737,7 @@ def test_options_that_make_no_sense_are_named(options: dict, message: str) -> No
 def test_to_dict_and_from_dict() -> None:
     builder = ContextBuilder(
         1024, order="reading", separator="\n", citation_template="({number}) {source}", path_parts=None,
-        token_counter=ApproximateTokenCounter(chars_per_token=3.0),
+        table_headers=False, token_counter=ApproximateTokenCounter(chars_per_token=3.0),
     )  # fmt: skip
     data = builder.to_dict()
     assert data == {
@@ -539,6 +748,7 @@ def test_to_dict_and_from_dict() -> None:
             "separator": "\n",
             "citation_template": "({number}) {source}",
             "path_parts": None,
+            "table_headers": False,
             "token_counter": {
                 "type": "haystack.token_counters.approximate_counter.ApproximateTokenCounter",
                 "init_parameters": {"chars_per_token": 3.0, "tokens_per_image": 85, "tokens_per_file": 1000},
