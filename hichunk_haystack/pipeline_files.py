@@ -30,13 +30,17 @@ def pipeline_file(name: str) -> Path:
     query = load_pipeline(pipeline_file("query"))
     ```
 
-    :param name: Its name, such as "indexing" or "query_hybrid".
+    :param name: Its name, such as "indexing" or "query_hybrid.yml".
     :returns: Path of the file.
     :raises FileNotFoundError: If there is none of that name; the message has the names.
     """
     folder = pipeline_folder()
     names = sorted(path.stem for path in folder.glob("*.yml"))
-    if name not in names:
-        msg = f"There is no pipeline '{name}'; those that come along are {', '.join(names) or 'missing'}."
+    stem = name.removesuffix(".yml")
+    if stem not in names:
+        msg = (
+            f"There is no pipeline '{name}': name a YAML file, or one of those that come along "
+            f"({', '.join(names) or 'which are missing'})."
+        )
         raise FileNotFoundError(msg)
-    return folder / f"{name}.yml"
+    return folder / f"{stem}.yml"

@@ -57,9 +57,9 @@ def answers(output: str) -> Iterator[Answer]:
     _, *parts = output.split(f"\n{'=' * 100}\n")
     for question, rest in zip(parts[::2], parts[1::2], strict=True):
         context, numbers = rest.strip().split(f"\n\n{'-' * 100}\n")
-        last = re.search(r"(\d+) passages returned, (\d+) of (\d+) tokens used", numbers)
+        last = re.search(r"(\d+) passages? returned, (\d+) of (\d+) tokens used", numbers)
         assert last, numbers
-        merged = [int(leaves) for leaves in re.findall(r"^merged: (\d+) leaves", numbers, re.MULTILINE)]
+        merged = [int(leaves) for leaves in re.findall(r"^merged: (\d+) (?:leaf|leaves)", numbers, re.MULTILINE)]
         yield Answer(question, context, merged, *map(int, last.groups()))
 
 
@@ -124,11 +124,16 @@ def test_own_files_and_an_own_question_and_a_collection_for_each_folder(tmp_path
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.md").write_text(text)
     (tmp_path / "bees" / "empty.md").touch()
+    for name in ("a.csv", "b.csv", "hives.LOG"):
+        (tmp_path / "bees" / name).write_text("1,2\n")
     for name, left_out in (("pots", False), ("bees", True)):
         done = run(demo, tmp_path, DOCS=name, Q="When is the hive opened?", QDRANT_PATH=None)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith(f"Indexed 1 sources as 1 leaves, from {name}\n")
+        assert done.stdout.startswith(f"Indexed 1 source as 1 leaf, from {name}\n")
         assert ("left out" in done.stdout and "empty.md: The file is empty" in done.stdout) is left_out
+        assert ("  Passed over 3 files of types that are not read (.csv, .log)\n" in done.stdout) is left_out
+        assert "empty.md" not in done.stderr  # it is told once
+        assert "\n1 leaf found, 1 passage returned, " in done.stdout
         (answer,) = answers(done.stdout)
         assert answer.question == "When is the hive opened?"
         heading, text = texts[name].strip().split("\n\n")
@@ -144,3 +149,25 @@ def test_a_folder_that_does_not_exist_is_told_in_a_sentence(tmp_path: Path) -> N
     assert "'no/such/folder'" in line
     assert "make demo DOCS=" in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_own_files_without_a_question_are_indexed_only(tmp_path: Path) -> None:
+    (tmp_path / "kiln.md").write_text("# Kiln\n\nFire it slowly.\n")
+    done = run(DEMO, tmp_path, DOCS="kiln.md", Q="")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Indexed 1 source as 1 leaf, from kiln.md",
+        "Ask with Q='...': make demo DOCS=folder Q='What does the warranty cover?'",
+    ]
+
+
+def test_a_folder_with_nothing_in_it_ends_with_a_sentence(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    done = run(DEMO, tmp_path, DOCS=str(docs), Q="Is there anything?")
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (
+        f"Nothing to index: {docs}: The folder is empty (hidden files do not count); put files into it, or name "
+        "another one."
+    )

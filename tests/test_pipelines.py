@@ -200,6 +200,24 @@ def test_context_and_trace_and_documents_tell_the_same(query: Pipeline) -> None:
     assert places == sorted(places)
 
 
+def test_a_pipeline_that_comes_along_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = load_pipeline(QUERY).to_dict()
+    (tmp_path / "query").mkdir()
+    assert load_pipeline("query").to_dict() == load_pipeline("query.yml").to_dict() == expected
+    # A file of the user's goes before what comes along.
+    (tmp_path / "query.yml").write_text(INDEXING.read_text(encoding="utf-8"), encoding="utf-8")
+    assert load_pipeline("query.yml").to_dict() == load_pipeline(INDEXING).to_dict()
+
+
+@pytest.mark.parametrize("name", ["qurey", "pipelines/qurey.yml", "."])
+def test_a_pipeline_that_is_not_there_is_told_with_those_that_are(name: str) -> None:
+    with pytest.raises(
+        FileNotFoundError, match=r"There is no pipeline '.*': name a YAML .* indexing, .* query, "
+    ):
+        load_pipeline(name)
+
+
 @pytest.mark.parametrize("budget", [None, 1, 7, 60, 200, 500])
 @pytest.mark.parametrize("question", [LATHE, HURT])
 def test_the_whole_context_keeps_within_the_budget_of_the_query(

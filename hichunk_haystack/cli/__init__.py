@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 
-_NO_TYPER = "The command needs libraries that are missing ({}): pip install 'hichunk-haystack[cli]'.\n"
+from hichunk_haystack.extras import pip_install
+
+_NO_TYPER = f"The command needs libraries that are missing ({{}}): {pip_install('cli')}.\n"
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 

@@ -12,6 +12,7 @@ import typer
 from hichunk_haystack.cli.errors import UserError
 from hichunk_haystack.cli.options import Verbose
 from hichunk_haystack.cli.screen import say
+from hichunk_haystack.extras import pip_install
 
 
 def bench(
@@ -43,10 +44,8 @@ def bench(
         for folder in folders:
             say(compare(folder, output, chosen or list(BUDGETS), model=model, every=every, most=questions))
     except ModuleNotFoundError as error:
-        msg = (
-            f"The benchmark needs a library that is missing ({error.name}): pip install "
-            "'hichunk-haystack[local,evaluation]'."
-        )
+        needed = pip_install("local", "evaluation")
+        msg = f"The benchmark needs a library that is missing ({error.name}): {needed}."
         raise UserError(msg) from error
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hichunk_haystack.cli.options import AsJson, PipelineName, Store, Verbose
+from hichunk_haystack.cli.options import AsJson, IndexingName, Store, Verbose
 from hichunk_haystack.cli.screen import amount, say, say_json
 from hichunk_haystack.cli.specs import read_spec
 from hichunk_haystack.cli.stores import open_store
@@ -32,7 +32,7 @@ _MOST_NAMES = 5
 
 def check(
     repair: Annotated[bool, typer.Option("--repair", help="Remove what is left over or not whole.")] = False,
-    pipeline: PipelineName = None,
+    pipeline: IndexingName = None,
     store: Store = None,
     as_json: AsJson = False,
     verbose: Verbose = False,  # noqa: ARG001 - the guard around commands reads it

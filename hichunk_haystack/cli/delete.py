@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from hichunk_haystack.cli.errors import WRONG_USE, UserError
-from hichunk_haystack.cli.options import AsJson, PipelineName, Store, Verbose
+from hichunk_haystack.cli.options import AsJson, IndexingName, Store, Verbose
 from hichunk_haystack.cli.screen import amount, say, say_json
 from hichunk_haystack.cli.specs import read_spec
 from hichunk_haystack.cli.stores import open_store
@@ -26,7 +26,7 @@ def delete(
         list[str], typer.Argument(metavar="SOURCE...", help="As `hichunk sources` names them, or the end of a path.")
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    pipeline: PipelineName = None,
+    pipeline: IndexingName = None,
     store: Store = None,
     as_json: AsJson = False,
     verbose: Verbose = False,  # noqa: ARG001 - the guard around commands reads it

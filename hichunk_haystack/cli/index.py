@@ -13,9 +13,9 @@ import typer
 
 from hichunk_haystack.cli.errors import WRONG_USE, UserError
 from hichunk_haystack.cli.gone import folders_of, gone_below
-from hichunk_haystack.cli.options import AsJson, PipelineName, Store, Verbose
+from hichunk_haystack.cli.options import AsJson, IndexingName, Store, Verbose
 from hichunk_haystack.cli.quiet import hide_progress
-from hichunk_haystack.cli.screen import amount, say, say_json, warn
+from hichunk_haystack.cli.screen import amount, passed_over, say, say_json, warn
 from hichunk_haystack.cli.specs import PipelineSpec, read_spec
 from hichunk_haystack.cli.splitting import paths_socket
 from hichunk_haystack.cli.stores import has_store, store_of
@@ -29,7 +29,7 @@ def index(
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete from the index what has gone from the folders that are named.")
     ] = False,
-    pipeline: PipelineName = None,
+    pipeline: IndexingName = None,
     store: Store = None,
     as_json: AsJson = False,
     verbose: Verbose = False,  # noqa: ARG001 - the guard around commands reads it
@@ -45,6 +45,8 @@ def index(
         raise UserError(msg, WRONG_USE)
     loaded = spec.load()
     hide_progress(loaded)
+    if has_store(spec):
+        store_of(spec, loaded).store.count_documents()  # a server that does not answer is told before files are read
     component, socket = paths_socket(spec, loaded)
     start = time.monotonic()
     found = _gather(loaded.run({component: {socket: paths}}))
@@ -114,7 +116,7 @@ def _tell(found: dict[str, Any]) -> None:
         f" in {found['seconds']:,} s",
     )
     if found["skipped"]:
-        say((f"Passed over {amount(len(found['skipped']), 'file')} of types that are not read", "dim"))
+        say((passed_over(found["skipped"]), "dim"))
     for name in found["pruned"]:
         say(f"Deleted {name} from the index: the file has gone")
     if found["gone"]:

@@ -14,6 +14,12 @@ PipelineName = Annotated[
     str | None,
     typer.Option("--pipeline", "-p", metavar="YAML", help="Your own pipeline, or one that comes along (query_hybrid)."),
 ]
+IndexingName = Annotated[
+    str | None,
+    typer.Option(
+        "--pipeline", "-p", metavar="YAML", help="Your own pipeline, or one that comes along (indexing_hybrid)."
+    ),
+]
 Store = Annotated[
     str | None,
     typer.Option("--store", "-s", metavar="FOLDER|URL", help="Where the index is, instead of what the YAML says."),

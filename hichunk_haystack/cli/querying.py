@@ -11,7 +11,7 @@ from hichunk_haystack.cli.errors import UserError
 from hichunk_haystack.cli.quiet import hide_progress
 from hichunk_haystack.cli.screen import working
 from hichunk_haystack.cli.settings import BUILDER, MERGER
-from hichunk_haystack.cli.specs import PipelineSpec
+from hichunk_haystack.cli.specs import PipelineSpec, filled_by
 
 _QUESTION = ("query", "question", "text")
 
@@ -75,9 +75,12 @@ def _run(spec: PipelineSpec, question: str) -> Answer:
     if not merge.get("trace", {}).get("hits"):
         component: Any = pipeline.get_component(merger)
         if component.document_store.count_documents() == 0:
+            filling = filled_by(spec)
+            command = f"`hichunk index PATHS{'' if filling in (None, 'indexing') else f' -p {filling}'}`"
+            whose = "" if filling else " and the --pipeline that belongs to it"
             msg = (
-                f"The index that '{spec.path.name}' searches is empty: fill it with `hichunk index PATHS` and the "
-                "--pipeline that belongs to it, or name another one with --store."
+                f"The index that '{spec.path.name}' searches is empty: fill it with {command}{whose}, or name another "
+                "one with --store."
             )
             raise UserError(msg)
     if "trace" not in merge:

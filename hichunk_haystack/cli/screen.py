@@ -5,14 +5,17 @@
 """Writing to the terminal: lines that are never wrapped, colours where there is a terminal, or JSON."""
 
 import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+_MOST_TYPES = 8
 
 
 @cache
@@ -95,3 +98,17 @@ def amount(number: int | None, noun: str) -> str:
     """
     several = {"leaf": "leaves"}.get(noun, f"{noun}s")
     return f"{'?' if number is None else format(number, ',')} {noun if number == 1 else several}"
+
+
+def passed_over(paths: Sequence[str]) -> str:
+    """
+    Say which types of files were passed over.
+
+    :param paths: The files, at least one.
+    :returns: Such as "Passed over 2 files of types that are not read (.csv, .log)".
+    """
+    kinds = sorted({os.path.splitext(path)[1].lower() for path in paths})
+    names = [kind or "no suffix" for kind in kinds]
+    shown = ", ".join([*names[:_MOST_TYPES], "..."] if len(names) > _MOST_TYPES else names)
+    what = "a type that is" if len(names) == 1 else "types that are"
+    return f"Passed over {amount(len(paths), 'file')} of {what} not read ({shown})"

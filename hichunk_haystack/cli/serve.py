@@ -20,6 +20,7 @@ from hichunk_haystack.cli.errors import UserError
 from hichunk_haystack.cli.options import Store, Verbose
 from hichunk_haystack.cli.screen import warn
 from hichunk_haystack.cli.specs import PipelineSpec, read_spec
+from hichunk_haystack.extras import pip_install
 
 _ALLOWED = "HAYSTACK_DESERIALIZATION_ALLOWLIST"
 
@@ -41,7 +42,7 @@ def serve(
     for spec in specs:
         _check(spec)
     if importlib.util.find_spec("hayhooks") is None:
-        msg = "Serving needs hayhooks: pip install 'hichunk-haystack[hayhooks]'."
+        msg = f"Serving needs hayhooks: {pip_install('hayhooks')}."
         raise UserError(msg)
     _check_port(host, port)
     allowed = os.environ.get(_ALLOWED, "")

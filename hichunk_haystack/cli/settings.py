@@ -95,7 +95,7 @@ def check_settings(settings: dict[str, Any]) -> None:
     ]
     for name in settings:
         if name not in (*known, _TOP_K):
-            msg = f"There is no setting '{name}'; there are {_TOP_K}, {', '.join(known)}."
+            msg = f"There is no setting '{name}'; there are {_TOP_K}, budget, {', '.join(known)}."
             raise UserError(msg, WRONG_USE)
     top_k = settings.get(_TOP_K, 1)
     if not isinstance(top_k, int) or top_k < 1:

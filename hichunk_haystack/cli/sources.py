@@ -6,14 +6,14 @@
 
 from dataclasses import asdict
 
-from hichunk_haystack.cli.options import AsJson, PipelineName, Store, Verbose
+from hichunk_haystack.cli.options import AsJson, IndexingName, Store, Verbose
 from hichunk_haystack.cli.screen import amount, say, say_json
 from hichunk_haystack.cli.specs import read_spec
 from hichunk_haystack.cli.stores import open_store
 
 
 def sources(
-    pipeline: PipelineName = None,
+    pipeline: IndexingName = None,
     store: Store = None,
     as_json: AsJson = False,
     verbose: Verbose = False,  # noqa: ARG001 - the guard around commands reads it

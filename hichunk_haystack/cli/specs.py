@@ -139,6 +139,14 @@ class PipelineSpec:
                 msg = f"There is no index in '{folder}': make one with `hichunk index PATHS`, or name it with --store."
                 raise UserError(msg)
 
+    def indexes(self) -> set[str]:
+        """Give the names of the collections that our stores write or read."""
+        return {
+            str(each["init_parameters"].get("index"))
+            for each in typed(self.data["components"])
+            if class_name(each) == QDRANT_STORE
+        }
+
     def load(self) -> "Pipeline":
         """
         Make the pipeline.
@@ -177,11 +185,9 @@ def read_spec(name: str | None, default: str, store: str | None = None) -> Pipel
     path = Path(name) if name is not None else pipeline_file(default)
     if name is not None and not path.exists():
         try:
-            path = pipeline_file(name.removesuffix(".yml"))
-        except FileNotFoundError:
-            known = ", ".join(sorted(file.stem for file in pipeline_folder().glob("*.yml")))
-            msg = f"There is no pipeline '{name}': name a YAML file, or one of those that come along ({known})."
-            raise UserError(msg, WRONG_USE) from None
+            path = pipeline_file(name)
+        except FileNotFoundError as error:
+            raise UserError(str(error), WRONG_USE) from None
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe loader
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -203,6 +209,18 @@ def read_spec(name: str | None, default: str, store: str | None = None) -> Pipel
     spec = PipelineSpec(path, data)
     spec.move_stores(store)
     return spec
+
+
+def filled_by(spec: PipelineSpec) -> str | None:
+    """
+    Find the indexing pipeline that belongs to a query's.
+
+    :param spec: The query's pipeline.
+    :returns: Name of the first one that comes along and writes to what the query searches; `None` if there is none.
+    """
+    searched = spec.indexes()
+    names = sorted(file.stem for file in pipeline_folder().glob("indexing*.yml"))
+    return next((name for name in names if searched and read_spec(name, name).indexes() == searched), None)
 
 
 def typed(value: Any) -> Iterator[dict[str, Any]]:

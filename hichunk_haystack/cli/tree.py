@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from hichunk_haystack.cli.options import AsJson, PipelineName, Verbose
+from hichunk_haystack.cli.options import AsJson, IndexingName, Verbose
 from hichunk_haystack.cli.screen import amount, console, printable, say, say_json
 from hichunk_haystack.cli.specs import read_spec
 from hichunk_haystack.cli.splitting import split_file
@@ -41,7 +41,7 @@ class _Node(NamedTuple):
 def tree(
     file: Annotated[str, typer.Argument(help="A file; of a folder, every file is shown.")],
     depth: Annotated[int | None, typer.Option("--depth", "-d", min=0, help="Levels below the root.")] = None,
-    pipeline: PipelineName = None,
+    pipeline: IndexingName = None,
     as_json: AsJson = False,
     verbose: Verbose = False,  # noqa: ARG001 - the guard around commands reads it
 ) -> None:

@@ -120,6 +120,7 @@ def test_files_that_have_gone_are_told_and_pruned_below_the_given_folders(
         pruned = answered("index", "pages", "--prune", "--store", copy, folder=home)
     finally:
         kept.rename(gone)
+    assert "\nPassed over 1 file of a type that is not read (.xyz)\n" in told_of.stdout
     assert told_of.stdout.splitlines()[-1] == (
         "1 indexed file has gone from the disk; with --prune, `hichunk index` removes it from the index"
     )
@@ -159,6 +160,21 @@ def test_a_pipeline_of_ones_own_takes_every_setting(home: Path) -> None:
     assert answer["question"] == QUESTION
 
 
+def test_what_the_context_has_no_room_for_is_not_told_as_merged_into_it(home: Path) -> None:
+    # The merge has 4,096 tokens, the context 50.
+    lines = hichunk("ask", QUESTION, "-p", "own.yml", folder=home).stdout.splitlines()
+    merged = [line for line in lines if line.startswith("merged ")]
+    left_out = [line for line in merged if line.endswith(" (left out of the context: no room)")]
+    assert left_out
+    assert lines[-1].endswith(" of 50 tokens used")
+    # The best one is there, cut.
+    assert len(left_out) >= len(merged) - 1
+    # All of it, where there is room.
+    wide = hichunk("ask", QUESTION, "-p", "own.yml", "--budget", 4096, folder=home).stdout
+    assert "merged " in wide
+    assert "left out of the context" not in wide
+
+
 def test_two_settings_side_by_side_on_a_page(home: Path) -> None:
     answer = answered("inspect", "-q", QUESTION, "-b", 600, "-c", "policy=none,top-k=5", "-o", "q.html", folder=home)
     assert answer["page"] == str(home / "q.html")
@@ -169,7 +185,9 @@ def test_two_settings_side_by_side_on_a_page(home: Path) -> None:
 
 def test_an_empty_index_is_told(home: Path) -> None:
     line = told("ask", QUESTION, "-p", "empty.yml", folder=home)
-    assert line.startswith("The index that 'empty.yml' searches is empty: fill it with `hichunk index PATHS`")
+    assert line.startswith("The index that 'empty.yml' searches is empty: fill it with `hichunk index PATHS` and the ")
+    line = told("ask", QUESTION, "-p", "query_hybrid", folder=home)
+    assert "'query_hybrid.yml' searches is empty: fill it with `hichunk index PATHS -p indexing_hybrid`, or" in line
 
 
 def test_sources_are_listed_a_line_each(home: Path) -> None:

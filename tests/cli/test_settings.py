@@ -11,7 +11,7 @@ import pytest
 
 from hichunk_haystack.cli.errors import UserError
 from hichunk_haystack.cli.settings import check_settings, label_of, parse_settings, with_settings
-from hichunk_haystack.cli.specs import read_spec, typed
+from hichunk_haystack.cli.specs import PipelineSpec, filled_by, read_spec, typed
 
 
 def test_settings_are_read_as_yaml_reads_values() -> None:
@@ -31,7 +31,7 @@ def test_a_text_that_is_no_setting(text: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"speed": 9}, "There is no setting 'speed'; there are top_k, token_budget, policy"),
+        ({"speed": 9}, "There is no setting 'speed'; there are top_k, budget, token_budget, policy"),
         ({"document_store": 1}, "There is no setting 'document_store'"),
         ({"policy": "best"}, "policy is 'best'"),
         ({"token_budget": 0}, "token_budget is 0"),
@@ -91,3 +91,26 @@ def test_a_store_is_moved_to_a_folder_or_a_server(monkeypatch: pytest.MonkeyPatc
     assert places == [{"index": "hichunk", "embedding_dim": 384}] * 2
     read_spec("query", "query", "https://new:6333")
     assert os.environ["QDRANT_URL"] == "https://new:6333"
+
+
+@pytest.mark.parametrize(
+    ("query", "indexing"),
+    [
+        ("query", "indexing"),
+        ("rag", "indexing"),
+        ("query_ranked", "indexing_ranked"),
+        ("query_hybrid", "indexing_hybrid"),
+        ("baseline", "indexing_baseline"),
+    ],
+)
+def test_the_indexing_pipeline_that_belongs_to_a_query(query: str, indexing: str) -> None:
+    assert filled_by(read_spec(query, "query")) == indexing
+
+
+def test_no_indexing_pipeline_belongs_to_another_collection() -> None:
+    spec = read_spec("query", "query")
+    for each in typed(spec.components):
+        if "index" in each["init_parameters"]:
+            each["init_parameters"]["index"] = "own"
+    assert filled_by(spec) is None
+    assert filled_by(PipelineSpec(spec.path, {"components": {}})) is None

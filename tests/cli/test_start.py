@@ -18,6 +18,7 @@ import typer
 from hichunk_haystack.cli.app import app
 from hichunk_haystack.cli.delete import resolve
 from hichunk_haystack.cli.errors import UserError
+from hichunk_haystack.cli.screen import passed_over
 from hichunk_haystack.pipeline_files import pipeline_file
 from tests.cli.command import HICHUNK, REPOSITORY, environment, hichunk, told
 from tests.snippets import blocks
@@ -47,7 +48,33 @@ def test_the_installed_script(tmp_path: Path) -> None:
 def test_without_typer_it_says_what_to_install(tmp_path: Path) -> None:
     code = "import sys; sys.modules['typer'] = None; from hichunk_haystack.cli import main; main()"
     line = told(folder=tmp_path, command=[sys.executable, "-c", code])
-    assert line == "The command needs libraries that are missing (typer): pip install 'hichunk-haystack[cli]'."
+    assert line == (
+        "The command needs libraries that are missing (typer): pip install 'hichunk-haystack[cli]' (in a clone of the "
+        "repository: pip install '.[cli]')."
+    )
+
+
+def test_the_help_names_pipelines_of_the_right_kind() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name, example in (("index", "indexing_hybrid"), ("delete", "indexing_hybrid"), ("ask", "query_hybrid")):
+        (option,) = [each for each in commands[name].params if each.name == "pipeline"]
+        assert example in option.help
+
+
+@pytest.mark.parametrize(
+    ("paths", "says"),
+    [
+        (["a/b.csv"], "Passed over 1 file of a type that is not read (.csv)"),
+        (["b.LOG", "a.csv", "a.log"], "Passed over 3 files of types that are not read (.csv, .log)"),
+        (["README", "x.y/README"], "Passed over 2 files of a type that is not read (no suffix)"),
+        (
+            [f"a.{letter}" for letter in "jihgfedcba"],
+            "Passed over 10 files of types that are not read (.a, .b, .c, .d, .e, .f, .g, .h, ...)",
+        ),
+    ],
+)
+def test_types_that_are_passed_over_are_named(paths: list[str], says: str) -> None:
+    assert passed_over(paths) == says
 
 
 @pytest.mark.parametrize(

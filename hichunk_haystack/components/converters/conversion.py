@@ -15,6 +15,8 @@ from typing import Any
 from haystack import Document
 from haystack.dataclasses import ByteStream
 
+from hichunk_haystack.extras import pip_install
+
 
 class ConversionError(Exception):
     """Why a file was not converted: one sentence with a way out."""
@@ -74,7 +76,7 @@ def reason_of(error: Exception, path: str) -> str:
     if isinstance(error, ConversionError):
         return str(error)
     if isinstance(error, ImportError):
-        return f"This type needs a library that is missing ({error.name}): pip install 'hichunk-haystack[files]'."
+        return f"This type needs a library that is missing ({error.name}): {pip_install('files')}."
     if isinstance(error, FileNotFoundError):
         return (
             "It is a link to something that does not exist; mend or remove the link."

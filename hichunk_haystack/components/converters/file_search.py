@@ -90,7 +90,8 @@ class FileFinder:
             if not self.is_known(path):
                 kind = os.path.splitext(path)[1].lower()
                 what = f"files of type '{kind}'" if kind else "files without a suffix"
-                msg = f"No converter is known for {what}; pass one in converters, as {{'{kind or '.txt'}': ...}}."
+                way = f"set one for '{kind}' in converters of the FileConverter, in the pipeline's YAML"
+                msg = f"No converter is known for {what}; {way if kind else 'give the file the suffix of its type'}."
                 raise _NotFoundError(msg)
             self._add([path], meta)
         elif _MAGIC.search(path):
@@ -140,11 +141,17 @@ class FileFinder:
         """Add files, and all files in folders, of which those of unknown types are skipped."""
         known: list[str] = []
         unknown: list[str] = []
+        told = len(self.findings.failed)
         for path in paths:
             for file in self._walk(path) if os.path.isdir(path) else [path]:
                 (known if self.is_known(file) else unknown).append(file)
         skipped = {self._key(path): None for path in sorted(unknown)}
         self.findings.skipped += [key for key in skipped if key not in self.findings.skipped]
+        if not known and not skipped:
+            if len(self.findings.failed) > told:
+                return  # it could not be read, which was said
+            msg = "The folder is empty (hidden files do not count); put files into it, or name another one."
+            raise _NotFoundError(msg)
         if not known:
             msg = f"No file of a type that can be converted was found there ({len(skipped)} of other types)."
             raise _NotFoundError(msg)

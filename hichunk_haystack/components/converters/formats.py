@@ -113,7 +113,7 @@ def _describe(data: bytes, error: UnicodeDecodeError, marked: str | None) -> str
         return _binary()
     return (
         f"It is not UTF-8 text (byte 0x{data[error.start]:02x} at {error.start}); save it as UTF-8, or set "
-        "fallback_encoding ('cp1252' is usual in Western Europe)."
+        "fallback_encoding of the FileConverter, in the pipeline's YAML ('cp1252' is usual in Western Europe)."
     )
 
 

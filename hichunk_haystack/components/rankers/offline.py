@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from haystack import default_from_dict, default_to_dict
 
+from hichunk_haystack.extras import pip_install
 from hichunk_haystack.models import resolve_model
 
 
@@ -90,8 +91,8 @@ def _stock_class(name: str) -> Any:
         from haystack_integrations.components.rankers import sentence_transformers
     except ImportError as error:
         msg = (
-            f"This ranker needs the package sentence-transformers-haystack ({error}): pip install "
-            "hichunk-haystack[local], or pip install sentence-transformers-haystack."
+            f"This ranker needs the package sentence-transformers-haystack ({error}): {pip_install('local')}, or pip "
+            "install sentence-transformers-haystack."
         )
         raise ImportError(msg) from error
     return getattr(sentence_transformers, name)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import docx
 import pytest
+import yaml
 from docx.oxml import OxmlElement
 from haystack import Document, Pipeline, component
 from haystack.components.converters import CSVToDocument, PyPDFToDocument, TextFileToDocument
@@ -18,6 +19,8 @@ from pypdf import PdfReader, PdfWriter
 
 from hichunk_haystack.components.converters import FileConverter
 from hichunk_haystack.markdown import parse_markdown
+from tests.conftest import REPOSITORY
+from tests.snippets import blocks
 
 LATIN_1 = "Käse und Öl".encode("latin-1")
 
@@ -120,8 +123,8 @@ def test_another_encoding_fails_unless_it_is_named(tmp_path: Path, converter: Fi
     result = converter.run(["."])
     assert keys(result) == ["b.txt"]
     assert failures(result) == {
-        "a.txt": "It is not UTF-8 text (byte 0xe4 at 1); save it as UTF-8, or set fallback_encoding ('cp1252' is usual "
-        "in Western Europe)."
+        "a.txt": "It is not UTF-8 text (byte 0xe4 at 1); save it as UTF-8, or set fallback_encoding of the "
+        "FileConverter, in the pipeline's YAML ('cp1252' is usual in Western Europe)."
     }
     result = FileConverter(root=str(tmp_path), fallback_encoding="cp1252").run(["."])
     assert [document.content for document in result["documents"]] == ["Käse und Öl", "gut"]
@@ -474,9 +477,9 @@ def test_every_bad_path_is_named_and_the_good_ones_come_through(
         "a\0b.md": "no NUL",
         "None": "not a NoneType",
         "7": "not a int",
-        "b.xyz": "No converter is known for files of type '.xyz'; pass one in converters",
-        "README": "files without a suffix",
-        "empty": "No file of a type that can be converted was found there (0 of other types)",
+        "b.xyz": "for files of type '.xyz'; set one for '.xyz' in converters of the FileConverter, in the pipeline's",
+        "README": "files without a suffix; give the file the suffix of its type.",
+        "empty": "The folder is empty (hidden files do not count)",
         "pictures": "(1 of other types)",
         "pipe.md": "not a regular file",
         "broken.md": "a link to something that does not exist",
@@ -568,7 +571,9 @@ def test_missing_libraries_fail_only_the_files_that_need_them(tmp_path: Path) ->
     assert lines[0] == "['Good.']"
     assert [line.split()[0] for line in lines[1:]] == ["b.html", "c.pdf", "d.docx"]
     for line in lines[1:]:
-        assert line.endswith("pip install 'hichunk-haystack[files]'.")
+        assert line.endswith(
+            "pip install 'hichunk-haystack[files]' (in a clone of the repository: pip install '.[files]')."
+        )
 
 
 # --- converters of one's own, meta
@@ -717,3 +722,13 @@ def test_the_progress_bar_is_for_terminals(
     write(tmp_path, a__md="a")
     converter.run(["."])
     assert "Converting" not in "".join(capfd.readouterr())
+
+
+def test_the_yaml_of_the_docs_reads_more_types_and_another_encoding(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "file_converter.md").read_text(encoding="utf-8")
+    (text,) = [code for language, code in blocks(page) if language == "yaml"]
+    converter = FileConverter.from_dict(yaml.safe_load(text)["converter"])
+    write(tmp_path, a__log="Kiln lit.", b__csv="kiln,1000\n", c__txt=LATIN_1)
+    result = converter.run([str(tmp_path)])
+    assert (result["failed"], result["skipped"]) == ([], [])
+    assert [document.content for document in result["documents"]] == ["Kiln lit.", "kiln,1000\n", "Käse und Öl"]

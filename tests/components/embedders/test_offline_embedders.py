@@ -162,9 +162,9 @@ def test_without_the_optional_packages_the_way_out_is_told(monkeypatch: pytest.M
     text = pipeline.dumps()
     monkeypatch.delattr(integrations, "sentence_transformers")
     monkeypatch.setitem(sys.modules, "haystack_integrations.components.embedders.sentence_transformers", None)
-    with pytest.raises(ImportError, match=r"pip install hichunk-haystack\[local\]"):
+    with pytest.raises(ImportError, match=r"pip install 'hichunk-haystack\[local\]'"):
         OfflineSentenceTransformersDocumentEmbedder()
-    with pytest.raises((PipelineError, DeserializationError), match=r"pip install hichunk-haystack\[local\]"):
+    with pytest.raises((PipelineError, DeserializationError), match=r"pip install 'hichunk-haystack\[local\]'"):
         Pipeline.loads(text, allowed_modules=["hichunk_haystack"])
 
 

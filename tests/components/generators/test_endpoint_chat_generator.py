@@ -68,8 +68,8 @@ def test_a_variable_that_is_not_set_is_named(value: str | None, monkeypatch: pyt
         monkeypatch.delenv(name, raising=False)
     if value is not None:
         monkeypatch.setenv("HICHUNK_MODEL", value)
-    with pytest.raises(ValueError, match="model is to be read from the environment, but HICHUNK_MODEL is not set"):
+    with pytest.raises(ValueError, match="No language model is configured: HICHUNK_BASE_URL and HICHUNK_MODEL are not"):
         EndpointChatGenerator().warm_up()
     monkeypatch.setenv("HICHUNK_MODEL", "m")
-    with pytest.raises(ValueError, match=r"api_base_url is to be read .* but A or B is not set"):
+    with pytest.raises(ValueError, match=r"configured: A or B is not set\. Point HICHUNK_BASE_URL"):
         EndpointChatGenerator(api_base_url=Secret.from_env_var(["A", "B"], strict=False)).warm_up()
