@@ -212,9 +212,7 @@ def test_a_pipeline_that_comes_along_is_loaded_by_its_name(tmp_path: Path, monke
 
 @pytest.mark.parametrize("name", ["qurey", "pipelines/qurey.yml", "."])
 def test_a_pipeline_that_is_not_there_is_told_with_those_that_are(name: str) -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"There is no pipeline '.*': name a YAML .* indexing, .* query, "
-    ):
+    with pytest.raises(FileNotFoundError, match=r"There is no pipeline '.*': name a YAML .* indexing, .* query, "):
         load_pipeline(name)
 
 
