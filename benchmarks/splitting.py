@@ -87,7 +87,8 @@ def time_rounds(ready: dict[str, Callable[[], Run]], rounds: int) -> tuple[dict[
     for _ in range(rounds):
         for name, make_ready in ready.items():
             run = make_ready()
-            # What other contenders have left on the heap is nothing that this one should have collected.
+            # What other contenders and rounds have left on the heap is nothing that this one should have collected.
+            gc.unfreeze()
             gc.collect()
             gc.freeze()
             start = time.perf_counter()
