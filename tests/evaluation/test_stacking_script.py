@@ -99,7 +99,8 @@ def test_what_is_wrong_is_named(
         run(folder, "--questions", 0, monkeypatch=monkeypatch)
     assert "--questions: 0 is less than 1" in capsys.readouterr().err
     # Not after all that needs no language model has been measured.
+    monkeypatch.delenv("HICHUNK_BASE_URL", raising=False)
     monkeypatch.delenv("HICHUNK_MODEL", raising=False)
     with pytest.raises(SystemExit):
         run(folder, "--llm", monkeypatch=monkeypatch)
-    assert "HICHUNK_MODEL is not set" in capsys.readouterr().err
+    assert "HICHUNK_BASE_URL and HICHUNK_MODEL are not set" in capsys.readouterr().err
