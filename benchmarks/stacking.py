@@ -44,7 +44,7 @@ from hichunk_haystack.bm25 import document_vector, query_vector
 from hichunk_haystack.components.embedders import LateChunkingEmbedder
 from hichunk_haystack.components.embedders.leaf_text import text_to_embed, with_context
 from hichunk_haystack.components.generators import EndpointChatGenerator
-from hichunk_haystack.components.preprocessors import ContextualLeafEnricher
+from hichunk_haystack.components.preprocessors import AutoHierarchicalSplitter, ContextualLeafEnricher
 from hichunk_haystack.evaluation.benchmark import BUDGETS, score
 from hichunk_haystack.evaluation.command import read_questions
 from hichunk_haystack.evaluation.contenders.corpus import Corpus
@@ -63,6 +63,7 @@ from hichunk_haystack.evaluation.contenders.trees import Forest, Trees
 from hichunk_haystack.evaluation.datasets import Dataset
 from hichunk_haystack.evaluation.embedding_cache import Vectors
 from hichunk_haystack.evaluation.variants import given_variants, response_format, written_variants
+from hichunk_haystack.presets import PRESETS
 from hichunk_haystack.query_votes import MODES
 from hichunk_haystack.tree import is_leaf
 
@@ -205,6 +206,13 @@ def level_rows(run: Run) -> Rows:
     yield "+ inner nodes, then leaves in them", Trees("", CoarseToFine(alone), MERGING)
 
 
+def preset_rows(run: Run) -> Rows:
+    for preset in PRESETS:
+        splitter = AutoHierarchicalSplitter(preset=preset, token_counter=run.corpus.counter)
+        yield f"preset {preset}, leaves in context, merging", Trees("", Forest(run.corpus, splitter), MERGING)
+        yield f"preset {preset}, leaves alone, merging", Trees("", Forest(run.corpus, splitter, context=False), MERGING)
+
+
 def query_rows(run: Run) -> Rows:
     queries = [given_variants(question.text) for question in run.corpus.dataset.questions]
     for mode in MODES:
@@ -260,6 +268,7 @@ GROUPS: dict[str, Callable[[Run], Rows]] = {
     "hybrid": hybrid_rows,
     "ranking": ranking_rows,
     "levels": level_rows,
+    "presets": preset_rows,
     "queries": query_rows,
     "neighbours": neighbour_rows,
     "late": late_rows,

@@ -127,6 +127,17 @@ def test_late_chunking(tmp_path: Path) -> None:
     assert "| Wood lathe" in answer["context"]
 
 
+def test_four_levels_by_content(tmp_path: Path) -> None:
+    assert run("indexing_kohaku", paths=[str(SAFETY), str(EQUIPMENT)])["sources"] == 2
+    changes = (("index: hichunk\n", "index: hichunk_kohaku\n"), ("top_k: 64", "top_k: 128"))
+    answer = run("query", tmp_path, *changes, query=HURT)
+    assert "Ring 112" in answer["context"]
+    assert len(answer["trace"]["hits"]) > 64
+    # Sentences, which merge into paragraphs and sections.
+    assert max(hit["tokens"] for hit in answer["trace"]["hits"]) <= 100
+    assert any(node["merged"] for node in answer["trace"]["nodes"])
+
+
 def test_levels() -> None:
     assert run("indexing_levels", paths=[str(SAFETY), str(EQUIPMENT)])["sources"] == 2
     answer = run("query_levels", query=HURT)
