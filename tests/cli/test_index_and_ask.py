@@ -238,6 +238,11 @@ def test_a_tree_that_is_not_whole_is_found_and_repaired(
     assert (answer["sound"], answer["sources"]) == (True, 1)
 
 
+def _heed_ctrl_c() -> None:
+    """What a shell starts in the background ignores SIGINT, and so do its children: tests may run there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_with_130_and_one_line(home: Path, copy: Path) -> None:
     with subprocess.Popen(
         [*HICHUNK, "delete", SAFETY, "--store", str(copy)],
@@ -247,6 +252,7 @@ def test_ctrl_c_ends_with_130_and_one_line(home: Path, copy: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_heed_ctrl_c,  # noqa: PLW1509 - it takes no lock
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -255,8 +261,6 @@ def test_ctrl_c_ends_with_130_and_one_line(home: Path, copy: Path) -> None:
             more = process.stdout.read(1)
             assert more, process.stderr.read()
             shown += more
-        # Python sees a signal that comes just before it waits for the answer when the answer has come, not earlier.
-        time.sleep(1)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr.read() == "\nInterrupted.\n"
@@ -273,7 +277,12 @@ def test_served_pipelines_answer_until_ctrl_c(home: Path, copy: Path, tmp_path: 
     command = [*HICHUNK, "serve", "--host", "127.0.0.1", "--port", str(port), "--store", str(copy), "-p", "query"]
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command, cwd=home, env=environment(home, TMPDIR=str(temporary)), stdout=file, stderr=file
+            command,
+            cwd=home,
+            env=environment(home, TMPDIR=str(temporary)),
+            stdout=file,
+            stderr=file,
+            preexec_fn=_heed_ctrl_c,  # noqa: PLW1509 - it takes no lock
         )
     try:
         client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False)
