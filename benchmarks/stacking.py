@@ -30,7 +30,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -211,6 +211,10 @@ def preset_rows(run: Run) -> Rows:
         splitter = AutoHierarchicalSplitter(preset=preset, token_counter=run.corpus.counter)
         yield f"preset {preset}, leaves in context, merging", Trees("", Forest(run.corpus, splitter), MERGING)
         yield f"preset {preset}, leaves alone, merging", Trees("", Forest(run.corpus, splitter, context=False), MERGING)
+    # Sentences are searched, and nothing smaller than our leaves is read.
+    sentences = Forest(run.corpus, AutoHierarchicalSplitter(preset="kohaku", token_counter=run.corpus.counter))
+    larger = replace(MERGING, min_node_tokens=64)
+    yield "preset kohaku, leaves in context, merging to 64 tokens or more", Trees("", sentences, larger)
 
 
 def query_rows(run: Run) -> Rows:

@@ -238,7 +238,7 @@ class _Merging:
                 link.tokens, link.children, link.level, parent.held_children, parent.held_tokens,
                 self.used / self.budget, climbed, only_child,
             )  # fmt: skip
-            asked = self.policy(candidate, options)
+            asked = () if held.tokens < options.min_node_tokens else self.policy(candidate, options)
             if asked is None:
                 return
             growth, left = link.tokens + self.overhead - parent.cost_below, self.budget - self.used

@@ -78,6 +78,8 @@ class MergeOptions:
     :param theta_end: The same with a full one.
     :param threshold: Share of a parent's children that must be held ("ratio").
     :param parent_levels: How many levels above a hit to go ("parent").
+    :param min_node_tokens: A node of fewer tokens is merged into its parent whatever the policy says, as long as the
+        budget can take it: what is searched may be smaller than what is read.
     :param max_merge_level: Nothing is merged into a node above this level; 0 is the root.
     :param overflow: What happens to a hit that does not fit: "skip" leaves it out and tries the next ones, "stop" ends
         there, "truncate" cuts it to what is left and ends.
@@ -97,6 +99,7 @@ class MergeOptions:
     theta_end: float = 2 / 3
     threshold: float = 0.5
     parent_levels: int = 1
+    min_node_tokens: int = 0
     max_merge_level: int = 0
     overflow: Literal["skip", "stop", "truncate"] = "skip"
     order: Literal["rank", "document"] = "rank"
@@ -117,6 +120,10 @@ class MergeOptions:
         _check(0 < self.threshold <= 1, f"threshold is {self.threshold}; it must be above 0 and at most 1.")
         _check(self.min_children >= 1, f"min_children is {self.min_children}; it must be at least 1.")
         _check(self.parent_levels >= 1, f"parent_levels is {self.parent_levels}; it must be at least 1.")
+        _check(
+            self.min_node_tokens >= 0,
+            f"min_node_tokens is {self.min_node_tokens}; it counts tokens, from 0 on, which sets no bound.",
+        )
         _check(self.max_merge_level >= 0, f"max_merge_level is {self.max_merge_level}; the root's level is 0.")
         _check(
             self.top_parents is None or self.top_parents >= 1,

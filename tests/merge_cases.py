@@ -94,6 +94,7 @@ def some_rules(seed: int, number: int, policy: str | None = None) -> list[Rule]:
                 theta_end=thetas[1],
                 threshold=Fraction(pick(range(1, 7)), 6),
                 parent_levels=pick([1, 2, 3]),
+                min_node_tokens=pick([0, 0, 0, 3, 8, 20]),
                 max_merge_level=pick([0, 0, 1, 2, 3]),
                 overflow=pick(["skip", "stop", "truncate"]),
                 order=pick(["rank", "document"]),

@@ -48,6 +48,7 @@ class Rule:
     theta_end: Fraction = Fraction(2, 3)
     threshold: Fraction = Fraction(1, 2)
     parent_levels: int = 1
+    min_node_tokens: int = 0
     max_merge_level: int = 0
     overflow: str = "skip"
     order: str = "rank"
@@ -179,7 +180,9 @@ def climb(context: list[Passage], hit: Text, budget: int, rule: Rule) -> None:
         only_children += 1
     for climbed, parent in enumerate(above(hit)):
         only_child = climbed < only_children
-        if not wanted(context, parent, climbed, only_child, budget, rule):
+        below = [hit, *above(hit)][climbed]
+        small = len(below.words) < rule.min_node_tokens
+        if not small and not wanted(context, parent, climbed, only_child, budget, rule):
             return
         if added(context, parent, rule) > left_for(context, parent, budget, rule):
             return

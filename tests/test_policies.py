@@ -359,3 +359,19 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
 @pytest.mark.parametrize(("share", "cap"), [(None, 1000), (1, 1000), (0.25, 250), (300, 300), (5000, 1000), (1e-9, 1)])
 def test_the_cap_of_a_source(share: float | None, cap: int) -> None:
     assert MergeOptions(max_share_per_source=share).source_cap(1000) == cap
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_what_is_too_small_to_be_read_climbs_until_it_is_not(policy: str) -> None:
+    # A leaf of 50 tokens gives way to its section of 200; that is enough, and one section alone does not give the root.
+    plan = run(TREE, "r00", 1000, policy=policy, min_node_tokens=60, threshold=0.6)
+    assert ids(plan) == ["r0"]
+    (step, *_) = [step for step in plan.steps if step["action"] == "merged"]
+    assert [condition["name"] for condition in step["conditions"]] == ["budget"]
+    assert ids(run(TREE, "r00", 1000, policy=policy, min_node_tokens=201, threshold=0.6)) == ["r"]
+
+
+def test_what_is_too_small_stays_where_the_budget_can_not_take_more() -> None:
+    assert ids(run(TREE, "r00 r10", 199, policy="none", min_node_tokens=60)) == ["r00", "r10"]
+    assert ids(run(TREE, "r00 r10", 250, policy="none", min_node_tokens=60)) == ["r0", "r10"]
+    assert ids(run(TREE, "r00 r10", 1000, policy="none", min_node_tokens=60, max_merge_level=2)) == ["r00", "r10"]

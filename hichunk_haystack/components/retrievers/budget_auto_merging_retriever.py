@@ -76,6 +76,7 @@ class BudgetAutoMergingRetriever:
         theta_end: float = 2 / 3,
         threshold: float = 0.5,
         parent_levels: int = 1,
+        min_node_tokens: int = 0,
         max_merge_level: int = 0,
         overflow: Literal["skip", "stop", "truncate"] = "skip",
         order: Literal["rank", "document"] = "rank",
@@ -101,6 +102,8 @@ class BudgetAutoMergingRetriever:
         :param theta_end: "hichunk": the same when the context is full.
         :param threshold: "ratio": share of a node's children that must have been found, above 0 and up to 1.
         :param parent_levels: "parent": how many levels above a hit to go, as far as the budget can take it.
+        :param min_node_tokens: A node of fewer tokens is merged into its parent whatever the policy says, as far as the
+            budget can take it: sentences may be searched, and paragraphs read.
         :param max_merge_level: Nothing is merged into nodes above this level; 0 is the root, which by default comes
             back when it fits.
         :param overflow: What happens to a hit that does not fit any more: "skip" leaves it out and tries the next ones,
@@ -132,6 +135,7 @@ class BudgetAutoMergingRetriever:
             theta_end=theta_end,
             threshold=threshold,
             parent_levels=parent_levels,
+            min_node_tokens=min_node_tokens,
             max_merge_level=max_merge_level,
             overflow=overflow,
             order=order,
