@@ -15,14 +15,7 @@ from haystack.token_counters.types import TokenCounter
 
 from hichunk_haystack.tokens import count_texts
 from hichunk_haystack.units import Strength, character_edge, sentence_starts, word_starts
-
-CHARACTERS_PER_TOKEN = 16
-"""
-No text has more characters than this to a token, as far as the bound of a leaf goes.
-
-Tokenizers of the WordPiece kind count a word of more than 100 characters as a single unknown token. Without this a line
-of five million characters would be "one token" and one leaf.
-"""
+from hichunk_haystack.weights import CHARACTERS_PER_TOKEN, weigh
 
 # Text has at least about this many characters to a token: longer blocks are offered sentence by sentence at once, which
 # spares counting them twice.
@@ -73,7 +66,7 @@ class _Cutting:
         found = [
             number
             for number, ((start, stop, _), count) in enumerate(zip(self.pieces, self.counts, strict=True))
-            if count > limit or (stop - start > most and _weight(self.text, start, stop, count) > limit)
+            if count > limit or (stop - start > most and weigh(self.text[start:stop], count) > limit)
         ]
         self.fits = not found
         return found
@@ -82,7 +75,7 @@ class _Cutting:
         """What came out."""
         text, pieces = self.text, self.pieces
         weights = [
-            count if stop - start <= CHARACTERS_PER_TOKEN * count else _weight(text, start, stop, count)
+            count if stop - start <= CHARACTERS_PER_TOKEN * count else weigh(text[start:stop], count)
             for (start, stop, _), count in zip(pieces, self.counts, strict=True)
         ]
         return Atoms(
@@ -254,10 +247,3 @@ def _divide_heavy(cuttings: list[_Cutting], limit: int, counter: TokenCounter, d
 
 def _count_all(runs: Iterable[tuple[str, Iterable[Piece]]], counter: TokenCounter) -> list[int]:
     return count_texts(counter, [text[start:stop] for text, pieces in runs for start, stop, _ in pieces])
-
-
-def _weight(text: str, start: int, stop: int, tokens: int) -> int:
-    """Weight of a piece that may have too few tokens for its characters."""
-    # White space weighs nothing: it never has to be cut.
-    characters = sum(map(len, text[start:stop].split()))
-    return max(tokens, ceil(characters / CHARACTERS_PER_TOKEN))

@@ -6,17 +6,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from haystack import Document
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.atoms import CHARACTERS_PER_TOKEN
 from hichunk_haystack.nodes import ANCESTORS, CHILDREN, LEVEL, PARENT
 from hichunk_haystack.plans import Ancestor, Hit
 from hichunk_haystack.reading import Reads
 from hichunk_haystack.tokens import count_texts
+from hichunk_haystack.weights import CHARACTERS_PER_TOKEN, weigh
 
 # Lengths that are remembered; at 100 bytes each this is 2 MB.
 _MOST_LENGTHS = 20_000
@@ -76,24 +75,8 @@ class Lengths:
         return lengths
 
 
-def weigh(text: str, tokens: int) -> int:
-    """
-    Say what a text takes of a budget: its tokens, or one for each 16 characters where these are more.
-
-    Tokenizers of the WordPiece kind count a word of more than 100 characters as a single unknown token, so that a node
-    of 300,000 such characters would cost one token.
-
-    :param text: The text; white space in it weighs nothing.
-    :param tokens: Its length in tokens.
-    :returns: Its weight.
-    """
-    if len(text) <= CHARACTERS_PER_TOKEN * tokens:
-        return tokens
-    return max(tokens, ceil(sum(map(len, text.split())) / CHARACTERS_PER_TOKEN))
-
-
 def _weigh_span(tokens: int, start: int | None, end: int | None) -> int:
-    """The same for a node that is known by its span only, with its white space."""
+    """What a node takes of a budget of which only the span is known; its white space counts."""
     return tokens if start is None or end is None else max(tokens, -(-(end - start) // CHARACTERS_PER_TOKEN))
 
 

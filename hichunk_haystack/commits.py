@@ -13,7 +13,7 @@ from typing import Any
 from haystack import Document
 
 from hichunk_haystack.nodes import ANCESTORS, BLOCK_SIZE, CHILDREN, LEVEL, PARENT, TREE_ID, is_leaf
-from hichunk_haystack.storable import storable_value
+from hichunk_haystack.storable import storable_meta
 
 FINGERPRINT = "__fingerprint"
 """Meta key of a root: a hash of its source and of all that its tree and its vectors depend on."""
@@ -58,7 +58,7 @@ def fingerprint(roots: Iterable[Document], version: str = "") -> str:
     :returns: 32 hexadecimal digits.
     :raises UnstorableError: If there is something in the meta that can't be written.
     """
-    parts = sorted(_dump([root.meta[TREE_ID], _own_meta(root)]) for root in roots)
+    parts = sorted(json.dumps([root.meta[TREE_ID], storable_meta(_own_meta(root))], sort_keys=True) for root in roots)
     text = json.dumps([version, *parts])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -128,14 +128,3 @@ def _without_record(node: Document) -> Document:
 
 def _own_meta(root: Document) -> dict[str, Any]:
     return {str(name): value for name, value in root.meta.items() if name not in _STRUCTURE}
-
-
-def _dump(value: Any) -> str:
-    try:
-        return json.dumps(value, sort_keys=True, default=_plain)
-    except Exception:  # keys of several kinds, circles, or whatever a foreign object raises
-        return json.dumps(storable_value(value), sort_keys=True)
-
-
-def _plain(value: Any) -> Any:
-    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)

@@ -12,8 +12,8 @@ from typing import Any
 
 from haystack import Document
 
-from hichunk_haystack.chains import weigh
 from hichunk_haystack.nodes import ANCESTORS, BLOCK_SIZE, CHILDREN, LEVEL, PARENT, TREE_ID
+from hichunk_haystack.weights import weigh
 
 JOINED = "joined"
 """Meta key of a joined document: the ids of the nodes that it is made of."""

@@ -8,11 +8,12 @@ from haystack import Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from hichunk_haystack.chains import Lengths, ResolvedHits, resolve_hits, weigh
+from hichunk_haystack.chains import Lengths, ResolvedHits, resolve_hits
 from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
 from hichunk_haystack.merging import Hit
 from hichunk_haystack.reading import with_reads
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
+from hichunk_haystack.weights import weigh
 
 TEXT = "".join(f"w{number:02d} " for number in range(48))
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL
+from hichunk_haystack.components.offline import DEFAULT_MODEL
 from hichunk_haystack.evaluation.benchmark import BUDGETS
 from hichunk_haystack.evaluation.command import compare
 

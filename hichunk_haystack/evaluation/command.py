@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hichunk_haystack.components.embedders import OfflineSentenceTransformersDocumentEmbedder
-from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL
+from hichunk_haystack.components.offline import DEFAULT_MODEL
 from hichunk_haystack.evaluation import report
 from hichunk_haystack.evaluation.benchmark import run
 from hichunk_haystack.evaluation.contenders.corpus import Corpus

@@ -3,19 +3,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from collections.abc import Callable, Sequence
-from math import ceil
 from typing import Any, Literal
 
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.atoms import CHARACTERS_PER_TOKEN
 from hichunk_haystack.components.builders.citations import CitationTemplate, headings_of, short_names, source_of
 from hichunk_haystack.components.builders.fitting import choose, cut_passage, useful_tokens
 from hichunk_haystack.components.builders.layout import Layout
 from hichunk_haystack.components.builders.passages import Passage, arrange, says_nothing_new
 from hichunk_haystack.components.builders.table_headers import header_of
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, is_additive, warm_up_counter
+from hichunk_haystack.weights import weigh
 
 # How often a document that fills a rest of the budget is cut again, where the counts of the parts do not add up.
 _TRIES = 4
@@ -252,7 +251,7 @@ class ContextBuilder:
 
     def _weigh(self, texts: Sequence[str], budget: int) -> list[int]:
         """Lengths as the budget sees them: in tokens, or by characters where these are too many for the tokens."""
-        weights = [ceil(sum(map(len, text.split())) / CHARACTERS_PER_TOKEN) for text in texts]
+        weights = [weigh(text) for text in texts]
         # What is too long by its characters alone need not be tokenised.
         counts = iter(self._count([text for text, weight in zip(texts, weights, strict=True) if weight <= budget]))
         return [max(weight, next(counts)) if weight <= budget else weight for weight in weights]

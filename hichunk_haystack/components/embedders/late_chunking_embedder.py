@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 from hichunk_haystack.chains import Lengths
 from hichunk_haystack.components.embedders.late_chunking_model import TokenModel
-from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL, OfflineEmbedder
+from hichunk_haystack.components.embedders.offline import OfflineEmbedder
+from hichunk_haystack.components.offline import DEFAULT_MODEL
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.front_matter import is_searched
 from hichunk_haystack.late_chunking import join_leaves

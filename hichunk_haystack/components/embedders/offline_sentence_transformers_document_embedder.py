@@ -7,7 +7,8 @@ from typing import Any
 
 from haystack import Document, component
 
-from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL, OfflineEmbedder
+from hichunk_haystack.components.embedders.offline import OfflineEmbedder
+from hichunk_haystack.components.offline import DEFAULT_MODEL
 from hichunk_haystack.unicode import with_well_formed_text
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from haystack import component
 
-from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL, OfflineEmbedder
+from hichunk_haystack.components.embedders.offline import OfflineEmbedder
+from hichunk_haystack.components.offline import DEFAULT_MODEL
 from hichunk_haystack.unicode import well_formed
 
 

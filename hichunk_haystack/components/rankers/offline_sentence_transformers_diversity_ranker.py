@@ -6,13 +6,12 @@ from typing import Any
 
 from haystack import Document, component
 
-from hichunk_haystack.components.embedders.offline import DEFAULT_MODEL
-from hichunk_haystack.components.rankers.offline import OfflineRanker
+from hichunk_haystack.components.offline import DEFAULT_MODEL, OfflineModel
 from hichunk_haystack.unicode import well_formed, with_well_formed_text
 
 
 @component
-class OfflineSentenceTransformersDiversityRanker(OfflineRanker):
+class OfflineSentenceTransformersDiversityRanker(OfflineModel):
     """
     Haystack's `SentenceTransformersDiversityRanker`, which also works where the model hub cannot be reached.
 
@@ -33,6 +32,7 @@ class OfflineSentenceTransformersDiversityRanker(OfflineRanker):
 
     __module__ = "hichunk_haystack.components.rankers"
 
+    KIND = "ranker"
     STOCK = "SentenceTransformersDiversityRanker"
     NAME = "model_name_or_path"
     LOADED = "model"

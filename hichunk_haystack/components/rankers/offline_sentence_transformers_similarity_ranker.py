@@ -6,12 +6,12 @@ from typing import Any
 
 from haystack import Document, component
 
-from hichunk_haystack.components.rankers.offline import OfflineRanker
+from hichunk_haystack.components.offline import OfflineModel
 from hichunk_haystack.unicode import well_formed, with_well_formed_text
 
 
 @component
-class OfflineSentenceTransformersSimilarityRanker(OfflineRanker):
+class OfflineSentenceTransformersSimilarityRanker(OfflineModel):
     """
     Haystack's `SentenceTransformersSimilarityRanker`, a cross-encoder, which looks for its model before it asks for it.
 
@@ -29,8 +29,8 @@ class OfflineSentenceTransformersSimilarityRanker(OfflineRanker):
 
     __module__ = "hichunk_haystack.components.rankers"
 
+    KIND = "ranker"
     STOCK = "SentenceTransformersSimilarityRanker"
-    NAME = "model"
     LOADED = "_cross_encoder"
 
     def __init__(self, *, model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2", top_k: int = 10, **options: Any) -> None:

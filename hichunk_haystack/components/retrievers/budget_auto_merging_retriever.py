@@ -11,7 +11,7 @@ from haystack.document_stores.errors import MissingDocumentError
 from haystack.document_stores.types import DocumentStore
 from haystack.token_counters.types import TokenCounter
 
-from hichunk_haystack.chains import Lengths, resolve_hits, weigh
+from hichunk_haystack.chains import Lengths, resolve_hits
 from hichunk_haystack.components.preprocessors.splitting import describe
 from hichunk_haystack.cutting import cut_to_fit
 from hichunk_haystack.joining import TRUNCATED, Part, join_touching
@@ -23,6 +23,7 @@ from hichunk_haystack.policies import MergeOptions
 from hichunk_haystack.reading import Reads, with_reads, with_reads_async
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts, warm_up_counter
 from hichunk_haystack.tracing import trace_merge
+from hichunk_haystack.weights import weigh
 
 logger = logging.getLogger(__name__)
 
@@ -349,7 +350,7 @@ class _Cuts:
         text = self.documents[hit].content or ""
         if (hit, allowed) not in self.made:
             # What is too long by its characters alone need not be tokenised.
-            end = cut_to_fit(text, lambda part: weigh(part, 0) <= allowed and self.count(part) <= allowed)
+            end = cut_to_fit(text, lambda part: weigh(part) <= allowed and self.count(part) <= allowed)
             self.made[hit, allowed] = (end, self.count(text[:end]) if end else 0)
         self.ends[hit] = end, tokens = self.made[hit, allowed]
         return weigh(text[:end], tokens)
