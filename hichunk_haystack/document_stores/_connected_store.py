@@ -16,8 +16,9 @@ from haystack_integrations.document_stores.qdrant.document_store import QdrantSt
 from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.http import models as rest
 
-from ._connections import AsyncStoreClient, Connection, StoreClient, connect
+from ._connections import Connection, connect
 from ._shared_places import SharedPlace, renew_on_fork
+from ._store_clients import AsyncStoreClient, StoreClient
 
 logger = logging.getLogger(__name__)
 
