@@ -30,6 +30,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,7 @@ def llama_index(nodes: Sequence[Document]) -> Contender | None:
 
         hits: list[NodeWithScore]
 
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:  # noqa: ARG002
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:  # noqa: ARG002 - LlamaIndex's signature
             return list(self.hits)
 
     base = Fixed()
@@ -312,8 +313,8 @@ def plan_alone(rounds: int, pick: random.Random) -> list[dict[str, Any]]:
         again = tokenising_again(documents, by_id, budget)
         if [node.id for node in plan.nodes] != again:
             sys.exit("The two plans differ: the comparison means nothing.")
-        fast = timed(lambda hits=hits: merge(hits, budget), 20 * rounds)  # type: ignore[misc]
-        slow = timed(lambda documents=documents: tokenising_again(documents, by_id, budget), SLOW)  # type: ignore[misc]
+        fast = timed(partial(merge, hits, budget), 20 * rounds)
+        slow = timed(partial(tokenising_again, documents, by_id, budget), SLOW)
         for name, (median, best) in (("ours", fast), ("context tokenised at each step", slow)):
             ratio = median / fast[0]
             rows.append({"hits": kind, "name": name, "median_ms": median, "best_ms": best, "ratio": ratio})
@@ -329,7 +330,7 @@ def scaling(pick: random.Random) -> list[dict[str, Any]]:
     rows = []
     for count in (10, 100, 1_000, 10_000):
         hits = hits_of(scored(pick.sample(leaves, count)))
-        median, best = timed(lambda hits=hits: merge(hits, 10_000_000), max(5, 20_000 // count))  # type: ignore[misc]
+        median, best = timed(partial(merge, hits, 10_000_000), max(5, 20_000 // count))
         rows.append({"hits": count, "median_ms": median, "best_ms": best})
         each = 1000 * best / count
         print(f"{count:8,}{median:11.3f}{best:10.3f}{each:10.1f}{each / math.log2(count):13.2f}")

@@ -126,14 +126,14 @@ def haystack_splitter(embedder: Any) -> Splitter:
     """Defaults, with our sentences, since its own come from data that NLTK downloads."""
     from haystack.components.preprocessors import EmbeddingBasedDocumentSplitter
 
-    splitter = EmbeddingBasedDocumentSplitter(document_embedder=embedder)
+    splitter: Any = EmbeddingBasedDocumentSplitter(document_embedder=embedder)
 
     class OurSentences:
         def split_sentences(self, text: str) -> list[dict[str, Any]]:
             units = whole_blocks(find_units(text))
             return [{"sentence": text[one.start : one.end], "start": one.start, "end": one.end} for one in units]
 
-    splitter.sentence_splitter = OurSentences()  # type: ignore[assignment]
+    splitter.sentence_splitter = OurSentences()
     splitter._is_warmed_up = True
 
     def split(text: str, _: list[Unit]) -> list[CutPoint]:

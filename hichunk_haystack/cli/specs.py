@@ -262,7 +262,8 @@ def _without_torch(spec: PipelineSpec) -> Iterator[None]:
     if not ours or "haystack" in sys.modules or "torch" in sys.modules:
         yield
         return
-    sys.modules["torch"] = None  # type: ignore[assignment]
+    modules: dict[str, Any] = sys.modules
+    modules["torch"] = None  # to import it fails, as where it is not installed
     try:
         yield
     finally:

@@ -3,12 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import random
-import re
-from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import pytest
-from haystack.dataclasses import ChatMessage
 from haystack.token_counters import ApproximateTokenCounter
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,84 +13,14 @@ from hypothesis import strategies as st
 from hichunk_haystack.hichunk.lines import Lines, make_lines
 from hichunk_haystack.hichunk.prompts import JSON_TEMPLATE, LINES_TEMPLATE, check_template, write_answer
 from hichunk_haystack.hichunk.windows import (
-    Cut,
-    HiChunkError,
     OnFailure,
     Plan,
     Question,
     Reply,
-    Report,
-    predict_cuts,
 )
 from hichunk_haystack.tokens import HuggingFaceTokenCounter, count_texts
+from tests.hichunk.windows_of_words import Words, ask, document, gold, own, plan
 from tests.test_tree import prose
-
-Script = Callable[[Question], Reply]
-
-
-class Words:
-    """Counts words, which add up."""
-
-    additive = True
-
-    def count_texts(self, texts: Sequence[str]) -> list[int]:
-        return [len(text.split()) for text in texts]
-
-    def count(self, messages: list[ChatMessage], tools: object = None) -> int:
-        return sum(self.count_texts([message.text or "" for message in messages]))
-
-
-# A line of the documents below is 8 tokens: number, "@" and 6 words. 64 tokens are 8 lines.
-def plan(lines: int = 8, *, retries: int = 2, on_failure: OnFailure = "structure") -> Plan:
-    return Plan("{lines}", Words(), window_tokens=8 * lines, max_retries=retries, on_failure=on_failure)
-
-
-def document(count: int, headings: Mapping[int, int]) -> Lines:
-    """A document of equal lines; line -> level of its headings."""
-    shown = [f"line {number} of a document here" for number in range(count)]
-    return Lines(list(range(count)), shown, {line: (level, f"T{line}") for line, level in headings.items()}, {})
-
-
-def gold(lines: Lines) -> Script:
-    """Answers from the headings."""
-
-    def reply(question: Question) -> str:
-        headings = lines.headings
-        return write_answer((n, headings[line][0], True) for n, line in enumerate(question.shown) if line in headings)
-
-    return reply
-
-
-def ask(
-    lines: Lines, how: Plan, script: Script, cache: dict[str, str] | None = None
-) -> tuple[dict[int, Cut], list[Question], Report]:
-    """Run a document through its windows."""
-    questions: list[Question] = []
-    report = Report()
-    work = predict_cuts(lines, how, report, None if cache is None else DictCache(cache))
-    try:
-        question = next(work)
-        while True:
-            questions.append(question)
-            question = work.send(script(question))
-    except StopIteration as done:
-        return done.value, questions, report
-
-
-class DictCache:
-    def __init__(self, known: dict[str, str]) -> None:
-        self.known = known
-
-    def get(self, prompt: str) -> str | None:
-        return self.known.get(prompt)
-
-    def put(self, prompt: str, answer: str) -> None:
-        self.known[prompt] = answer
-
-
-def own(questions: Sequence[Question]) -> list[tuple[int, int]]:
-    """First line of each window's own, and the line after the last."""
-    return [(question.shown[question.residual], question.shown[-1] + 1) for question in questions]
 
 
 def test_the_last_level_one_segment_is_thrown_back_and_one_that_goes_on_gets_residual_lines() -> None:
@@ -197,123 +124,6 @@ def test_a_model_that_contradicts_itself_costs_no_more_than_two_windows_for_one(
     assert own(questions) == [(0, 8), (1, 9), (9, 16), (16, 23), (23, 30), (30, 37), (37, 40)]
     assert list(cuts) == [0, 1, 2, 9, 16, 23, 30, 37]
     assert report.windows == 7
-
-
-def test_a_useless_answer_is_asked_again_and_the_model_is_told_why() -> None:
-    replies = iter(["Sure, here you are!", "99, Level One, True", "0, Level One, True"])
-    cuts, questions, report = ask(document(3, {}), plan(), lambda _: next(replies))
-    assert [len(question.messages) for question in questions] == [1, 3, 3]
-    assert questions[1].messages[:2] == (questions[0].messages[0], ("assistant", "Sure, here you are!"))
-    assert (
-        questions[1]
-        .messages[2][1]
-        .startswith(
-            "That answer can't be used: no row of it names a line and its level. The lines are numbered from 0 to 2."
-        )
-    )
-    assert questions[2].messages[1] == ("assistant", "99, Level One, True")
-    assert "it names only lines that are not there" in questions[2].messages[2][1]
-    assert cuts == {0: (1, True)}
-    assert (report.windows, report.calls, report.retries, report.fallbacks, report.error) == (1, 3, 2, 0, None)
-    assert report.dropped == {"unreadable": 1, "outside": 1}
-
-
-def test_a_long_useless_answer_is_repeated_in_part_only() -> None:
-    replies = iter(["blah " * 5000, "0, Level One, True"])
-    _, questions, _ = ask(document(3, {}), plan(), lambda _: next(replies))
-    assert len(questions[1].messages[1][1]) == 504
-
-
-# The document of the next tests: windows of 8 lines, the model fails at the second one.
-HEADED = {0: 1, 3: 2, 9: 2, 12: 1, 14: 2, 17: 1}
-
-
-@pytest.mark.parametrize("bad", ["no idea", "", ValueError("the server said no")])
-def test_after_the_last_retry_the_structure_decides(bad: Reply) -> None:
-    lines = document(20, HEADED)
-
-    def reply(question: Question) -> Reply:
-        return bad if 8 <= question.shown[question.residual] < 12 else "0, Level One, False"
-
-    cuts, questions, report = ask(lines, plan(retries=1), reply)
-    # Window 8-14 (line 0 is residual) takes its headings: 9 of level two, 12 of level one, 14 of level two. With one
-    # level-one cut point the next window starts at 15.
-    assert own(questions) == [(0, 8), (8, 15), (8, 15), (15, 20)]
-    assert cuts == {0: (1, False), 9: (2, True), 12: (1, True), 14: (2, True)}
-    assert (report.windows, report.calls, report.retries, report.fallbacks) == (3, 4, 1, 1)
-    assert report.error is not None
-    assert report.error.startswith("window 2, lines 8 to 14: ")
-
-
-def test_structure_may_throw_back_too() -> None:
-    lines = document(12, {0: 1, 2: 1, 5: 1})
-    replies = iter(["", "0, Level One, True"])
-    cuts, questions, _ = ask(lines, plan(retries=0), lambda _: next(replies))
-    assert own(questions) == [(0, 8), (5, 12)]
-    assert cuts == {0: (1, True), 2: (1, True), 5: (1, True)}
-
-
-def test_after_the_last_retry_the_window_is_one_segment_if_so_told() -> None:
-    replies = iter(["0, Level One, False\n3, Level Two, True", "", "none"])
-    cuts, questions, report = ask(document(20, HEADED), plan(retries=0, on_failure="single"), lambda _: next(replies))
-    # Residual lines of the second window: segments 0-2 and 3-7 are 8 lines and too much; line 0 is left.
-    assert own(questions) == [(0, 8), (8, 15), (15, 20)]
-    assert cuts == {0: (1, False), 3: (2, True), 8: (1, None)}
-    assert report.fallbacks == 1
-
-
-def test_after_the_last_retry_an_error_is_raised_if_so_told() -> None:
-    with pytest.raises(HiChunkError, match=re.escape("window 1, lines 0 to 2: the answer can't be used: it is empty")):
-        ask(document(3, {}), plan(retries=0, on_failure="raise"), lambda _: "")
-
-
-def test_a_generator_that_raises_for_two_windows_in_a_row_is_left_alone() -> None:
-    lines = document(100, {0: 1, 50: 1, 90: 2})
-    cuts, questions, report = ask(lines, plan(retries=1), lambda _: ConnectionError("refused"))
-    # Two windows, each asked twice; the headings of all the rest count.
-    assert own(questions) == [(0, 8), (0, 8), (8, 15), (8, 15)]
-    assert all(len(question.messages) == 1 for question in questions)
-    assert cuts == {0: (1, True), 50: (1, True), 90: (2, True)}
-    assert (report.windows, report.calls, report.fallbacks) == (2, 4, 2)
-    assert report.error == "window 2, lines 8 to 14: ConnectionError: refused"
-
-
-def test_a_generator_that_raises_now_and_then_is_asked_on() -> None:
-    lines = document(29, {})
-    replies = iter([TimeoutError(), "none", TimeoutError(), "none"])
-    _, questions, report = ask(lines, plan(retries=0), lambda _: next(replies))
-    assert own(questions) == [(0, 8), (8, 15), (15, 22), (22, 29)]
-    assert report.fallbacks == 2
-
-
-def test_known_answers_are_not_asked_for_and_useless_ones_are_not_kept() -> None:
-    lines = document(20, {0: 1, 5: 1, 7: 1, 16: 1})
-    known: dict[str, str] = {}
-    right = gold(lines)
-    replies = iter(["useless", None, None, ConnectionError("killed")])
-    with pytest.raises(HiChunkError):
-        ask(
-            lines,
-            plan(retries=1, on_failure="raise"),
-            lambda q: next(replies, ConnectionError("killed")) or right(q),
-            known,
-        )
-    # Windows 0-7 (asked twice) and 7-14 were answered, the third one never was.
-    assert len(known) == 2
-    cuts, questions, report = ask(lines, plan(), right, known)
-    assert own(questions) == [(15, 20)]
-    assert (report.windows, report.calls, report.cached, report.retries) == (3, 1, 2, 0)
-    assert list(cuts) == [0, 5, 7, 16]
-    again, questions, report = ask(lines, plan(), right, known)
-    assert (again, questions, report.calls, report.cached, report.prompt_tokens) == (cuts, [], 0, 3, 0)
-
-
-def test_a_known_answer_that_can_not_be_read_is_asked_for_again() -> None:
-    lines = document(3, {0: 1})
-    known = {"0 @ line 0 of a document here\n1 @ line 1 of a document here\n2 @ line 2 of a document here": "?"}
-    _, questions, report = ask(lines, plan(), gold(lines), known)
-    assert (len(questions), report.cached) == (1, 0)
-    assert list(known.values()) == ["0, Level One, True"]
 
 
 def test_a_line_above_half_of_the_window_is_shown_shorter() -> None:

@@ -185,7 +185,7 @@ class ContextBuilder:
         for shortness in range(4):
             context.shortness[best] = shortness
             line = context.line(1, passage)
-            if shortness < 2 and 2 * self._weigh([line], budget)[0] > budget:  # noqa: PLR2004
+            if shortness < 2 and 2 * self._weigh([line], budget)[0] > budget:  # noqa: PLR2004 - see `Layout.shortness`
                 continue
             end = cut_passage(passage.text, self._fits(context, line, passage, budget))
             if end:

@@ -64,6 +64,6 @@ class Layout:
         document = passage.documents[0]
         shortness = self.shortness.get(document.id, 0)
         if shortness > 1:
-            return self.template.bare(number) if shortness == 2 else ""  # noqa: PLR2004
+            return self.template.bare(number) if shortness == 2 else ""  # noqa: PLR2004 - see `shortness`
         headings = [] if shortness else headings_of(document)
         return self.template.line(number, document, self.names[source_of(document)], headings)

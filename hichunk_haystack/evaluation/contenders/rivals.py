@@ -152,7 +152,7 @@ class LlamaIndexHierarchy(_Rival):
         class Given(BaseRetriever):
             hits: Sequence[tuple[str, float]] = ()
 
-            def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:  # noqa: ARG002
+            def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:  # noqa: ARG002 - LlamaIndex's signature
                 return [NodeWithScore(node=by_id[leaf], score=score) for leaf, score in self.hits]
 
         given: Any = Given()

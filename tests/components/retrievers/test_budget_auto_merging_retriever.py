@@ -6,7 +6,6 @@ import json
 import logging
 from copy import deepcopy
 from dataclasses import replace
-from math import ceil
 from typing import Any
 
 import pytest
@@ -14,46 +13,21 @@ from haystack import Document, Pipeline
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.errors import MissingDocumentError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitter
 from hichunk_haystack.components.retrievers import BudgetAutoMergingRetriever
 from hichunk_haystack.tokens import HuggingFaceTokenCounter
-
-WORDS = ["amber", "birch", "cedar", "delta", "eagle", "glass", "grove", "house"]
-
-
-COUNTER = HuggingFaceTokenCounter()
-
-
-def sentence(number: int) -> str:
-    """Five tokens: each of these words is one, and the full stop."""
-    word = WORDS[number % len(WORDS)]
-    return f"The {word} is old. "
-
-
-def source(name: str, sections: int = 3, leaves: int = 3) -> Document:
-    """Sections of a heading of 3 tokens and paragraphs of three sentences of 5."""
-    parts = []
-    for section in range(sections):
-        parts.append(f"# {name} {section}\n\n")
-        parts += ["".join(sentence(3 * leaf + number) for number in range(3)) + "\n\n" for leaf in range(leaves)]
-    return Document(id=name, content="".join(parts), meta={"file_path": f"{name}.md"})
-
-
-def tree(name: str = "alpha", sections: int = 3, leaves: int = 3) -> list[Document]:
-    splitter = MarkdownHierarchicalSplitter(leaf_tokens=18, min_leaf_tokens=1, inner_tokens=[])
-    return splitter.run([source(name, sections, leaves)])["documents"]
-
-
-def leaves_of(nodes: list[Document]) -> list[Document]:
-    return [node for node in nodes if not node.meta["__children_ids"]]
-
-
-def ranked(*documents: Document) -> list[Document]:
-    """With scores 0.9, 0.8, ..."""
-    return [replace(document, score=(90 - 10 * rank) / 100) for rank, document in enumerate(documents)]
+from tests.components.retrievers.sentence_trees import (
+    WORDS,
+    ids,
+    leaves_of,
+    ranked,
+    run,
+    source,
+    stock,
+    store_of,
+    tokens,
+    tree,
+)
 
 
 @pytest.fixture
@@ -69,26 +43,6 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     original = reading._in_memory
     monkeypatch.setattr(reading, "_in_memory", counted)
     return asked
-
-
-def store_of(*documents: Document) -> InMemoryDocumentStore:
-    store = InMemoryDocumentStore()
-    store.write_documents(list(documents))
-    return store
-
-
-def run(nodes: list[Document], hits: list[Document], budget: int = 1000, **options: Any) -> dict[str, Any]:
-    # The default counter, loaded once.
-    options = {"token_counter": COUNTER, **options}
-    return BudgetAutoMergingRetriever(store_of(*nodes), token_budget=budget, **options).run(hits)
-
-
-def ids(result: dict[str, Any]) -> list[str]:
-    return [document.id for document in result["documents"]]
-
-
-def tokens(text: str | None) -> int:
-    return COUNTER.count_texts([text or ""])[0]
 
 
 def test_the_trees_of_these_tests() -> None:
@@ -218,69 +172,6 @@ def test_a_root_that_belongs_to_a_newer_tree_is_not_merged_into() -> None:
     assert ids(result) == [leaf.id for leaf in leaves_of(nodes)]
 
 
-def test_hits_that_do_not_fit_are_left_out_and_the_next_are_tried() -> None:
-    long = Document(id="long", content="word " * 200)
-    short = [Document(id=f"short{number}", content="word " * 10) for number in range(3)]
-    assert ids(run([], [short[0], long, short[1], short[2]], budget=20)) == ["short0", "short1"]
-    assert ids(run([], [short[0], long, short[1]], budget=20, overflow="stop")) == ["short0"]
-
-
-def test_a_hit_is_cut_at_the_end_of_a_sentence_and_marked() -> None:
-    nodes = tree(sections=1)
-    # One section, which is the source, as a hit: of its 48 tokens the heading and 7 sentences of 5 are 38.
-    section = nodes[0]
-    assert section.meta["token_count"] == 48
-    result = run(nodes, [section], budget=40)
-    (document,) = result["documents"]
-    assert section.content is not None
-    assert document.content is not None
-    assert section.content.startswith(document.content)
-    assert document.content.endswith("The grove is old.")
-    assert document.meta["truncated"] is True
-    assert document.meta["token_count"] == tokens(document.content) == 38 == result["trace"]["tokens_used"]
-    assert document.meta["split_idx_end"] - document.meta["split_idx_start"] == len(document.content)
-    assert document.id == section.id
-    # The hit itself is as it was.
-    assert "truncated" not in section.meta
-    assert section.meta["token_count"] == 48
-
-
-def test_what_is_left_of_the_budget_goes_to_a_part_of_the_next_hit() -> None:
-    hits = [Document(id="a", content=sentence(0) * 4), Document(id="b", content=sentence(1) * 4)]
-    # 20 tokens for "a", 13 left for "b": two sentences of 5.
-    result = run([], hits, budget=33, overflow="truncate")
-    assert [document.content for document in result["documents"]] == [hits[0].content, (sentence(1) * 2).strip()]
-    assert [document.meta.get("truncated") for document in result["documents"]] == [None, True]
-    assert result["trace"]["tokens_used"] == 30
-    assert ids(run([], hits, budget=33)) == ["a"]
-
-
-@pytest.mark.parametrize("text", [sentence(0) * 2000, "x" * 300, "字" * 300, "word " * 5000, "👨‍👩‍👧" * 40, "ab"])
-@pytest.mark.parametrize("overflow", ["skip", "stop", "truncate"])
-def test_the_answer_is_within_the_budget_and_never_empty(text: str, overflow: Any) -> None:
-    for budget in (1, 2, 500):
-        (document,) = run([], [Document(content=text)], budget=budget, overflow=overflow)["documents"]
-        assert document.content
-        assert text.startswith(document.content)
-        assert tokens(document.content) <= budget
-
-
-def test_a_budget_of_one_token_with_a_tokenizer_of_bytes(tokenizer_files: dict[str, str]) -> None:
-    # The emoji takes four tokens of a byte-level tokenizer: nothing of it fits, but something of the next hit does.
-    counter = HuggingFaceTokenCounter(tokenizer_files["bpe"])
-    hits = [Document(id="emoji", content="😀"), Document(id="letters", content="zq zq")]
-    result = run([], hits, budget=1, token_counter=counter)
-    assert ids(result) == ["letters"]
-    assert counter.count_texts([result["documents"][0].content or ""]) == [1]
-
-
-def stock(name: str) -> list[Document]:
-    """A tree of Haystack's own splitter: 32 words, blocks of 16, leaves of 4."""
-    text = "".join(f"{WORDS[number % 8]} " for number in range(32))
-    splitter = HierarchicalDocumentSplitter(block_sizes={16, 4}, split_overlap=0, split_by="word")
-    return splitter.run([Document(id=name, content=text)])["documents"]
-
-
 def test_all_kinds_of_documents_in_one_list_come_through() -> None:
     ours, theirs = tree(), stock("beta")
     unsplit = HierarchicalDocumentSplitter(block_sizes={16}, split_overlap=0).run([Document(content="One short text.")])
@@ -318,28 +209,6 @@ def test_document_order_of_two_sources() -> None:
     hits = ranked(second[10], first[4], second[3], first[2])
     result = run([*first, *second], hits, policy="none", order="document")
     assert ids(result) == [second[3].id, second[10].id, first[2].id, first[4].id]
-
-
-def test_overlapping_leaves_are_joined_without_saying_anything_twice() -> None:
-    text = "".join(f"w{number:03d} " for number in range(120))
-    splitter = HierarchicalDocumentSplitter(block_sizes={40, 10}, split_overlap=3, split_by="word")
-    nodes = splitter.run([Document(id="source", content=text)])["documents"]
-    hits = leaves_of(nodes)
-    result = run(nodes, hits, policy="none", order="document", budget=100_000)
-    assert [document.content for document in result["documents"]] == [text]
-    # In rank order two nodes share no more than the overlap of the tree, three words.
-    result = run(nodes, hits[::2] + hits[1::2], policy="ratio", threshold=0.9, max_merge_level=1, budget=100_000)
-    words = [(document.content or "").split() for document in result["documents"]]
-    shared = [len(set(a) & set(b)) for number, a in enumerate(words) for b in words[:number]]
-    assert len(words) > 1
-    assert max(shared) <= 3
-
-
-def test_joining_saves_overhead_and_the_trace_counts_what_comes_out() -> None:
-    nodes = tree()
-    result = run(nodes, nodes[2:5], policy="none", order="document", document_overhead=10)
-    assert result["trace"]["tokens_used"] == 48 + 10
-    assert [document["tokens"] for document in result["trace"]["documents"]] == [48]
 
 
 async def test_run_and_run_async_give_the_same() -> None:
@@ -409,13 +278,6 @@ def test_the_trace_is_plain_and_complete() -> None:
     assert trace["nodes"][0]["excerpt"] == (nodes[1].content or "")[:160]
 
 
-def test_an_overhead_that_takes_all_of_the_budget_leaves_the_answer_what_fits() -> None:
-    result = run([], [Document(content=sentence(0) * 20)], budget=12, document_overhead=20)
-    # Two sentences of five tokens; the citation line is the business of what comes behind.
-    assert result["documents"][0].content == (sentence(0) * 2).strip()
-    assert result["trace"]["tokens_used"] == 10
-
-
 def test_an_empty_list_gives_an_empty_answer() -> None:
     result = run([], [])
     assert result["documents"] == []
@@ -456,6 +318,8 @@ DEFAULTS = {
     "document_overhead": 0,
     "token_counter": None,
 }
+
+
 CHANGED = {
     "token_budget": 100,
     "policy": "ratio",
@@ -500,42 +364,3 @@ def test_it_survives_yaml() -> None:
     assert loaded.dumps() == text
     result = loaded.run({"merger": {"documents": [Document(id="a", content="Words.")], "token_budget": 50}})
     assert [document.id for document in result["merger"]["documents"]] == ["a"]
-
-
-# -- words that the tokenizer counts as one token, however long they are
-
-
-@given(
-    lengths=st.lists(st.sampled_from([3, 40, 150, 700, 5000]), min_size=1, max_size=30),
-    data=st.data(),
-    budget=st.integers(1, 400),
-    overflow=st.sampled_from(["skip", "stop", "truncate"]),
-    order=st.sampled_from(["rank", "document"]),
-)
-@settings(max_examples=40, deadline=None)
-def test_long_words_never_take_more_than_the_budget(
-    lengths: list[int], data: st.DataObject, budget: int, overflow: Any, order: Any
-) -> None:
-    text = "".join(f"# {number}\n\n{'ab'[number % 2] * length}\n\n" for number, length in enumerate(lengths))
-    splitter = MarkdownHierarchicalSplitter(leaf_tokens=50, min_leaf_tokens=1, inner_tokens=[100])
-    nodes = splitter.run([Document(id="long", content=text)])["documents"]
-    hits = data.draw(st.permutations(leaves_of(nodes)).map(lambda found: found[:12]))
-    result = run(nodes, ranked(*hits), budget, overflow=overflow, order=order)
-    documents, used = result["documents"], result["trace"]["tokens_used"]
-    # As ContextBuilder weighs: tokens, or one for each 16 characters that are no white space.
-    weights = [max(tokens(each.content), ceil(len("".join((each.content or "").split())) / 16)) for each in documents]
-    assert documents
-    assert sum(weights) <= used <= budget
-    for each in documents:
-        assert each.meta["token_count"] == tokens(each.content)
-
-
-def test_a_node_of_long_words_does_not_pass_for_a_short_one() -> None:
-    # Each leaf is one token to WordPiece, and 50 by its characters; the root is four tokens, and 200.
-    text = "\n\n".join(letter * 800 for letter in "abcd")
-    nodes = MarkdownHierarchicalSplitter(leaf_tokens=60, min_leaf_tokens=1).run([Document(content=text)])["documents"]
-    leaves = leaves_of(nodes)
-    assert [leaf.meta["token_count"] for leaf in leaves] == [1, 1, 1, 1]
-    found = run(nodes, ranked(*leaves), 120)
-    assert (ids(found), found["trace"]["tokens_used"]) == ([leaves[0].id, leaves[1].id], 100)
-    assert ids(run(nodes, ranked(*leaves), 250)) == [nodes[0].id]

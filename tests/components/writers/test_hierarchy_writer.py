@@ -2,24 +2,19 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-import logging
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from haystack import Document, Pipeline, default_from_dict, default_to_dict
+from haystack import Document, Pipeline
 from haystack.components.preprocessors import DocumentSplitter
 from haystack.document_stores.errors import DocumentStoreError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
-from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 
 from hichunk_haystack.commits import COMPLETE, FINGERPRINT, LEAVES, STATE, is_root
 from hichunk_haystack.components.embedders import (
@@ -31,120 +26,17 @@ from hichunk_haystack.components.preprocessors import MarkdownHierarchicalSplitt
 from hichunk_haystack.components.writers import HierarchyWriter
 from hichunk_haystack.document_stores import HierarchyQdrantDocumentStore
 from hichunk_haystack.tree import is_leaf
-
-MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-SPLITTER = MarkdownHierarchicalSplitter(leaf_tokens=20, min_leaf_tokens=1)
-EVERYTHING = {"field": "meta.nowhere", "operator": "!=", "value": "x"}
-
-
-def sections(count: int, word: str = "clay") -> str:
-    """A document with as many leaves as sections, and two levels."""
-    return "".join(f"# Section {number}\n\nAbout {word} number {number}.\n\n" for number in range(1, count + 1))
-
-
-def tree(text: str, path: str | None = None, **fields: Any) -> list[Document]:
-    """The nodes of a source, the leaves with embeddings of two numbers."""
-    source = Document(content=text, meta={"file_path": path} if path else {}, **fields)
-    nodes = SPLITTER.run([source])["documents"]
-    return [replace(node, embedding=[1.0, 0.5]) if is_leaf(node) else node for node in nodes]
-
-
-def ids(documents: list[Document]) -> set[str]:
-    return {document.id for document in documents}
-
-
-def counts(nodes: int, leaves: int, added: int = 0, replaced: int = 0, deleted: int = 0) -> dict[str, int]:
-    """What the writer answers."""
-    return {
-        "documents_written": nodes, "sources": added + replaced, "leaves": leaves,
-        "added": added, "replaced": replaced, "deleted": deleted,
-    }  # fmt: skip
-
-
-def stored(store: Any) -> set[str]:
-    return ids(store.filter_documents(EVERYTHING))
-
-
-class SyncStore:
-    """A store without asynchronous methods and without deletion by filter, over one that has them."""
-
-    def __init__(self) -> None:
-        self.inner = InMemoryDocumentStore()
-
-    def to_dict(self) -> dict[str, Any]:
-        return default_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "SyncStore":
-        return default_from_dict(cls, data)
-
-    def count_documents(self) -> int:
-        return self.inner.count_documents()
-
-    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        return self.inner.filter_documents(filters)
-
-    def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        return self.inner.write_documents(documents, policy)
-
-    def delete_documents(self, document_ids: list[str]) -> None:
-        self.inner.delete_documents(document_ids)
-
-
-class RecordingStore(HierarchyQdrantDocumentStore):
-    """An embedded Qdrant that notes what is asked of it and can be told to fail."""
-
-    def __init__(self, *, fail_at_write: int | None = None, fail_at_delete: bool = False, **options: Any) -> None:
-        super().__init__(**options)
-        self.fail_at_write = fail_at_write
-        self.fail_at_delete = fail_at_delete
-        self.writes: list[list[Document]] = []
-        self.policies: set[DuplicatePolicy] = set()
-        self.calls: list[str] = []
-
-    def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.FAIL) -> int:
-        self.calls.append("write")
-        if len(self.writes) == self.fail_at_write:
-            msg = "disk full"
-            raise OSError(msg)
-        self.writes.append(documents)
-        self.policies.add(policy)
-        return super().write_documents(documents, policy)
-
-    def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        self.calls.append("delete")
-        if self.fail_at_delete:
-            msg = "connection lost"
-            raise ConnectionError(msg)
-        return super().delete_by_filter(filters)
-
-
-@pytest.fixture
-def recording(tmp_path: Path) -> Iterator[RecordingStore]:
-    store = RecordingStore(path=str(tmp_path / "qdrant"), embedding_dim=2)
-    yield store
-    store.close()
-
-
-@pytest.fixture(params=["embedded", "in_memory", "stock_qdrant", "sync"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """Each kind of store in turn."""
-    makers: dict[str, Callable[[], Any]] = {
-        "embedded": lambda: HierarchyQdrantDocumentStore(path=str(tmp_path / "qdrant"), embedding_dim=2),
-        "in_memory": InMemoryDocumentStore,
-        "stock_qdrant": lambda: QdrantDocumentStore(":memory:", embedding_dim=2),
-        "sync": SyncStore,
-    }
-    made = makers[request.param]()
-    yield made
-    if hasattr(made, "close"):
-        made.close()
-
-
-@pytest.fixture
-def write(store: Any) -> Callable[..., dict[str, int]]:
-    return HierarchyWriter(store, progress_bar=False).run
-
+from tests.components.writers.stores import (
+    MODEL,
+    SPLITTER,
+    RecordingStore,
+    SyncStore,
+    counts,
+    ids,
+    sections,
+    stored,
+    tree,
+)
 
 # -- a source that is written again
 
@@ -376,149 +268,6 @@ def test_a_failed_mark_is_told(recording: RecordingStore, monkeypatch: pytest.Mo
         HierarchyWriter(recording, progress_bar=False).run(tree(sections(3), "a.md"))
 
 
-# -- failures
-
-
-def test_a_failed_delete_leaves_both_versions_and_the_next_run_repairs(recording: RecordingStore) -> None:
-    old, new = tree(sections(24), "a.md"), tree(sections(6), "a.md")
-    writer = HierarchyWriter(recording, progress_bar=False)
-    writer.run(old)
-    recording.fail_at_delete = True
-    with pytest.raises(
-        DocumentStoreError,
-        match=r"All 7 nodes of 1 sources are written, but older versions .* are still found: ConnectionError",
-    ) as caught:
-        writer.run(new)
-    assert isinstance(caught.value.__cause__, ConnectionError)
-    assert stored(recording) == ids([*old, *new])
-
-    recording.fail_at_delete = False
-    assert writer.run(new)["deleted"] == 25
-    assert stored(recording) == ids(new)
-
-
-def test_a_failed_write_says_what_is_there_and_removes_nothing(recording: RecordingStore) -> None:
-    writer = HierarchyWriter(recording, max_batch_documents=4, progress_bar=False)
-    old = tree(sections(9), "c.md")
-    writer.run(old)
-    first, second, new = tree(sections(4), "a.md"), tree(sections(4), "b.md"), tree(sections(4), "c.md")
-
-    recording.fail_at_write = len(recording.writes) + 2
-    with pytest.raises(
-        DocumentStoreError,
-        match=r"stopped after 8 of 15 nodes: OSError: disk full.* 1 of 3 sources are complete; .*: 'b.md', 'c.md'\.",
-    ):
-        writer.run([*first, *second, *new])
-    assert stored(recording) == ids([*old, *first, *second[:3]])  # its root and two of its leaves
-
-    recording.fail_at_write = None
-    assert writer.run([*first, *second, *new])["deleted"] == 9 + 1
-    assert stored(recording) == ids([*first, *second, *new])
-
-
-# -- what no store can hold
-
-
-def test_meta_with_a_plain_form_is_stored_in_it(store: Any, write: Callable[..., dict[str, int]]) -> None:
-    nodes = tree(sections(2), "a.md")
-    odd = {
-        "tags": {"b", "a"}, "seen": datetime(2026, 11, 30, tzinfo=UTC), "at": Path("shelf/3"), "raw": b"kiln",
-        "size": np.int64(3), "share": np.float32(0.5), "none": math.nan, "cut": "\ud83d",
-    }  # fmt: skip
-    before = dict(odd)
-    write([*tree(sections(2), "b.md"), *(replace(node, meta={**node.meta, **odd}) for node in nodes)])
-    found = [node for node in store.filter_documents(EVERYTHING) if node.meta["file_path"] == "a.md"]
-    assert len(found) == 3
-    for node in found:
-        assert {name: node.meta[name] for name in odd} == {
-            "tags": ["a", "b"], "seen": "2026-11-30T00:00:00+00:00", "at": "shelf/3", "raw": "kiln",
-            "size": 3, "share": 0.5, "none": None, "cut": "\\ud83d",
-        }  # fmt: skip
-    assert odd.keys() == before.keys()
-    assert nodes[0].meta.keys().isdisjoint(odd)
-
-
-@pytest.mark.parametrize("run_async", [False, True])
-@pytest.mark.parametrize(
-    ("spoil", "says"),
-    [
-        ({"meta": {"owner": object()}}, "its meta field 'owner' holds a object, which JSON has no way to say"),
-        ({"meta": {"owner": {(1, 2): 3}}}, "its meta field 'owner' has the key (1, 2)"),
-        ({"meta": {"owner": b"\xff"}}, "its meta field 'owner' holds bytes that are no text in UTF-8"),
-        ({"embedding": [math.nan, 1.0]}, "an embedding holds NaN or infinity"),
-    ],
-)
-async def test_a_source_that_cannot_be_stored_is_named_and_the_others_are_written(
-    store: Any, spoil: dict[str, Any], says: str, run_async: bool
-) -> None:
-    if run_async and isinstance(store, QdrantDocumentStore) and not isinstance(store, HierarchyQdrantDocumentStore):
-        pytest.skip("in memory, the stock store holds other data for asynchronous callers")
-    writer = HierarchyWriter(store, progress_bar=False)
-    old = tree(sections(2), "b.md")
-    writer.run(old)
-    bad = tree(sections(5), "b.md")
-    bad[-1] = replace(bad[-1], **{**spoil, "meta": {**bad[-1].meta, **spoil.get("meta", {})}})
-    first, last = tree(sections(3), "a.md"), tree(sections(3), "c.md")
-    nodes = [*first, *bad, *last]
-    with pytest.raises(DocumentStoreError) as caught:
-        await writer.run_async(nodes) if run_async else writer.run(nodes)
-    message = str(caught.value)
-    assert message.startswith(
-        "1 of 3 sources can't be stored, and what the store has of them is left as it was: 'b.md'"
-    )
-    assert says in message
-    assert message.endswith("The other 2 are written.")
-    assert stored(store) == ids([*first, *old, *last])
-    complete = [node.meta["file_path"] for node in store.filter_documents(EVERYTHING) if node.meta.get(STATE)]
-    assert sorted(complete) == ["a.md", "b.md", "c.md"]
-
-
-def test_nothing_but_sources_that_cannot_be_stored(recording: RecordingStore) -> None:
-    bad = [replace(node, meta={**node.meta, "owner": object()}) for node in tree(sections(2), "a.md")]
-    with pytest.raises(DocumentStoreError, match=r"1 of 1 sources can't be stored.*'a.md'.*Nothing was written\."):
-        HierarchyWriter(recording, progress_bar=False).run(bad)
-    assert recording.calls == []
-
-
-def test_a_path_names_a_source_as_its_text_does(store: Any, write: Callable[..., dict[str, int]]) -> None:
-    old, new = tree(sections(3), "shelf/a.md"), tree(sections(2), "shelf/a.md")
-    new = [replace(node, meta={**node.meta, "file_path": Path("shelf/a.md")}) for node in new]
-    write(old)
-    assert write(new) == counts(3, 2, replaced=1, deleted=4)
-    assert stored(store) == ids(new)
-    assert write(old)["replaced"] == 1
-
-
-def test_leaves_without_embeddings_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    nodes = tree(sections(3), "a.md")
-    nodes[2] = replace(nodes[2], embedding=None)
-    with caplog.at_level(logging.WARNING):
-        HierarchyWriter(InMemoryDocumentStore(), progress_bar=False).run(tree(sections(3), "a.md"))
-    assert caplog.text == ""
-    with caplog.at_level(logging.WARNING):
-        HierarchyWriter(InMemoryDocumentStore(), progress_bar=False).run(nodes)
-    assert "1 of 3 leaves have no embedding (the first is of 'a.md')" in caplog.text
-
-
-def test_what_is_no_document_is_refused(write: Callable[..., dict[str, int]]) -> None:
-    with pytest.raises(TypeError, match="got a str"):
-        write(["text"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_batch_documents": 0}, "max_batch_documents is 0"),
-        ({"max_batch_bytes": -1}, "max_batch_bytes is -1"),
-        ({"source_key": ""}, "source_key is empty"),
-        ({"inner_text": "none"}, "inner_text is 'none'; it must be 'stored' or 'derived'"),
-    ],
-)
-def test_senseless_settings(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        HierarchyWriter(InMemoryDocumentStore(), **options)
-
-
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     HierarchyWriter(InMemoryDocumentStore()).run(tree(sections(3), "a.md"))
     assert "4/4" in capsys.readouterr().err
@@ -544,19 +293,6 @@ async def test_async_does_the_same(kind: str, tmp_path: Path) -> None:
     for writer in writers:
         writer.close()
         await writer.close_async()
-
-
-async def test_async_failures_say_the_same(tmp_path: Path) -> None:
-    class Failing(SyncStore):
-        def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-            if any(document.meta["file_path"] == "b.md" for document in documents):
-                msg = "disk full"
-                raise OSError(msg)
-            return super().write_documents(documents, policy)
-
-    writer = HierarchyWriter(Failing(), max_batch_documents=3, progress_bar=False)
-    with pytest.raises(DocumentStoreError, match="stopped after 3 of 6 nodes: OSError: disk full"):
-        await writer.run_async([*tree(sections(2), "a.md"), *tree(sections(2), "b.md")])
 
 
 # -- serialisation
